@@ -128,7 +128,7 @@ async fn an_erasure_forgets_what_waits_and_leaves_what_comes_after() {
 
 /// Trying again at once does not help whom a limit refuses.
 #[tokio::test]
-async fn an_erasure_that_a_limit_refused_is_told_as_such() {
+async fn an_erasure_that_a_limit_refused_is_shown_as_such() {
     let browser = open(MEMBER).await;
     reads(&browser, "GET /api/chat/bridge/messages", 1).await;
     for (status, told) in
@@ -223,7 +223,7 @@ async fn a_message_that_a_limit_refused_at_once_is_not_sent_by_itself() {
 
 /// A subscriber whose card failed is not told that free exchanges are used, and can still reach the portal.
 #[tokio::test]
-async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
+async fn a_lapsed_subscription_is_shown_and_can_be_managed() {
     let browser =
         open("window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }];").await;
     browser.see("#offer").await;
@@ -245,7 +245,7 @@ async fn a_subscription_that_lapsed_is_told_and_can_be_managed() {
 
 /// The page says until when the subscription is paid, and that an erasure leaves it.
 #[tokio::test]
-async fn a_subscription_is_told_as_it_is() {
+async fn a_subscription_is_shown_with_its_end() {
     let paid = "[200, { plan: 'chat', free_left: 0, paid_until: '2026-12-01T12:00:00.000Z' }]";
     let browser = open(&format!("window.replies['GET /api/chat/me'] = {paid};")).await;
     browser.see("#portal").await;
@@ -258,7 +258,7 @@ async fn a_subscription_is_told_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_lapses_while_the_page_is_open_is_told() {
+async fn a_subscription_that_lapses_while_the_page_is_open_is_shown() {
     let browser = open("window.replies['GET /api/chat/me'] = [200, { plan: 'chat', free_left: 0 }];").await;
     reads(&browser, "GET /api/chat/bridge/messages", 1).await;
     let lapsed = "window.replies['GET /api/chat/me'] = [200, { plan: 'free', free_left: 0, lapsed: true }]; \

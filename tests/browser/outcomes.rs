@@ -78,7 +78,7 @@ async fn a_refund_that_is_on_its_way_is_not_asked_for() {
 
 /// After the refund the page needs no request for it: it shows the refund's date, with the verdict and without one.
 #[tokio::test]
-async fn a_refund_is_told_with_its_date() {
+async fn a_refund_is_shown_with_its_date() {
     let browser = Browser::open().await;
     let question = format!("Will it? ({})", unique());
     let delivered = browser.stack.sell_by_payment_link("quick", &question, &buyer()).await;

@@ -197,7 +197,7 @@ fn unpaid_sessions_cause_few_questions_however_many_there_are() {
 /// A bank debit takes days: its customer is not told that nothing was paid, and the verdict comes by itself. Who had
 /// nothing to pay is not told to ask again, because an operator may give the verdict away.
 #[test]
-fn a_payment_in_process_is_told_apart_from_none() {
+fn a_payment_in_process_is_distinguished_from_none() {
     let sim = Simulator::new("quick");
     let set = |stage, status| {
         for session in sim.world.state().sessions.values_mut() {

@@ -194,7 +194,7 @@ fn regenerated(first: &str, second: &str, refusals: usize) -> Simulator {
 
 /// Regen Consistency, invariant 5 and verification criterion 5: only a significant divergence causes a mail.
 #[test]
-fn a_significant_divergence_is_told_by_mail_once_and_a_minor_one_is_only_recorded() {
+fn a_significant_divergence_is_mailed_once_and_a_minor_one_is_only_recorded() {
     for (first, second, level, mails) in
         [("GREEN", "GREEN", "none", 1), ("GREEN", "AMBER", "minor", 1), ("GREEN", "RED", "significant", 2)]
     {

@@ -275,14 +275,14 @@ impl Simulator {
     /// The parsed lines of the audit log, in order; panics if the chain of hashes is broken.
     pub(crate) fn audit_lines(&self) -> Vec<Value> {
         let log = self.world.state().log.clone();
-        let mut previous = audit::digest::sha256(b"");
+        let mut previous = audit::hash::sha256(b"");
         let mut lines = Vec::new();
         for (index, (key, text)) in log.iter().enumerate() {
             let line: Value = serde_json::from_str(text).unwrap();
             assert!(key.ends_with(&format!("/{:06}.json", index + 1)), "a gap before {key}");
             assert_eq!(line["seq"], index + 1);
             assert_eq!(line["prev"], previous.as_str(), "the chain is broken at {key}");
-            previous = audit::digest::sha256(text.as_bytes());
+            previous = audit::hash::sha256(text.as_bytes());
             lines.push(line);
         }
         lines

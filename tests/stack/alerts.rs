@@ -94,7 +94,7 @@ async fn what_is_tried_again_and_what_is_only_odd_is_for_the_day() {
 
 /// Email Retry, output 4.
 #[tokio::test]
-async fn a_dead_letter_is_told_in_the_words_of_the_spec() {
+async fn a_dead_letter_alerts_in_the_words_of_the_spec() {
     let (world, topics) = alone().await;
     let sale = world.buy_despite("graph", json!([{ "status": 400 }]), "full").await;
     world.settled(&sale.session).await;
@@ -108,7 +108,7 @@ async fn a_dead_letter_is_told_in_the_words_of_the_spec() {
 }
 
 #[tokio::test]
-async fn a_lost_cache_entry_is_told() {
+async fn a_lost_cache_entry_alerts() {
     for (damage, critical, severity) in
         [(None, false, "[ORACLE-CACHE-ALERT] ERROR"), (Some("{}"), true, "[ORACLE-CACHE-ALERT] CRITICAL")]
     {
@@ -140,7 +140,7 @@ fn process(world: &World) -> ::aws::SnsAlerts {
 
 /// Cache Alert, invariant 6, across processes: two processes see the failure at the same moment.
 #[tokio::test]
-async fn a_storm_that_two_processes_see_is_told_once_and_what_is_worse_is_told_too() {
+async fn a_storm_in_two_processes_is_sent_once_and_critical_alerts_pass() {
     let (world, topics) = alone().await;
     let (first, second) = (process(&world), process(&world));
     let subject = unique();
@@ -178,7 +178,7 @@ async fn thirty_alerts_of_one_kind_are_three_and_a_summary() {
 
 /// The functions' roles may write the rows that the previous test wrote with all rights.
 #[tokio::test]
-async fn a_function_notes_what_it_told_for_the_others() {
+async fn a_function_records_its_alerts_for_the_others() {
     let world = World::alone().await;
     let sale = world.buy_despite("gemini", json!([{ "status": 400 }]), "quick").await;
     world.settled(&sale.session).await;

@@ -1,7 +1,7 @@
 //! The audit log: its records, its chain, and what no store may contain (Audit Trail).
 
 use crate::world::{CANARY, MAIL_DOMAIN, Sale, World, by_link, email, question};
-use audit::digest::{query_hash, sha256, verdict_hash};
+use audit::hash::{query_hash, sha256, verdict_hash};
 use aws_sdk_s3::types::ObjectLockMode;
 use domain::{Query, Verdict};
 use serde_json::{Value, json};

@@ -95,7 +95,7 @@ async fn counters_moved(world: &World, before: (i64, i64), by: (i64, i64)) {
 }
 
 #[tokio::test]
-async fn a_corrupt_entry_is_found_and_told_and_its_end_too() {
+async fn a_corrupt_entry_alerts_and_so_does_its_end() {
     let world = World::alone().await;
     let critical = world.aws.subscribe("CriticalTopicArn").await;
     let ops = world.aws.subscribe("OpsTopicArn").await;

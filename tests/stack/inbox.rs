@@ -34,7 +34,7 @@ async fn a_first_run_takes_what_is_there_as_seen_and_says_so() {
 
 /// Inbox Watch, V2, V3, V9, V10.
 #[tokio::test]
-async fn every_new_message_is_told_and_acknowledged_once() {
+async fn every_new_message_is_announced_and_acknowledged_once() {
     let watched = Watched::seeded().await;
     // Later than the first run, and in a known order.
     let new = [("Hello", "Re: Hello"), ("Re: Hello", "Re: Hello"), ("RE: shout", "Re: RE: shout")];
@@ -103,7 +103,7 @@ async fn the_seen_list_keeps_its_newest_500_entries() {
 /// Inbox Watch, V8, FM-1: the invocation succeeds ([`World::aws`]'s `invoke` fails otherwise), and operators are
 /// alerted once.
 #[tokio::test]
-async fn a_mailbox_that_fails_loses_nothing_and_is_told_once() {
+async fn a_mailbox_that_fails_loses_nothing_and_alerts_once() {
     let watched = Watched::seeded().await;
     watched.put(json!({ "from": email(), "subject": "kept" })).await;
     let before = watched.memory().await["seen"].clone();

@@ -75,7 +75,7 @@ async fn what_is_new_is_digested_signed_and_verified() {
 /// A stream whose sale is not in the table is a finding, reported with all its records; a known one is reported
 /// separately.
 #[tokio::test]
-async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_apart() {
+async fn a_sale_that_is_gone_from_the_table_is_found_and_known_findings_are_separate() {
     let world = World::alone().await;
     let (sale, keys) = bought(&world).await;
     digest(&world).await;
@@ -95,8 +95,8 @@ async fn a_sale_that_is_gone_from_the_table_is_found_and_what_is_known_is_told_a
     assert_eq!((first.status.code(), findings), (Some(1), 1), "{first:?}");
     assert_eq!((&finding["key"], &finding["damage"]), (&json!(keys[0]), &json!("orphaned")));
     let report: Value = serde_json::from_slice(&known.stdout).unwrap_or_default();
-    let told_apart = (known.status.code(), &report["findings"], &report["known"][0]);
-    assert_eq!(told_apart, (Some(0), &json!([]), &finding), "{known:?}");
+    let separated = (known.status.code(), &report["findings"], &report["known"][0]);
+    assert_eq!(separated, (Some(0), &json!([]), &finding), "{known:?}");
     // `oracle show` still shows the sale, from the log alone, and with the finding.
     let shown: Value = serde_json::from_slice(&orphaned.stdout).expect("a sale's story");
     assert_eq!((&shown["sale"], &shown["finding"]["damage"]), (&Value::Null, &json!("orphaned")));
@@ -144,7 +144,7 @@ async fn damage_to_the_log_is_named() {
     let shorten = |_: &mut _, sale: &mut Value| {
         whole = sale.clone();
         sale["audit"]["count"] = json!(keys.len() - 1);
-        sale["audit"]["hash"] = json!(audit::digest::sha256(text.trim_end().as_bytes()));
+        sale["audit"]["hash"] = json!(audit::hash::sha256(text.trim_end().as_bytes()));
         sale["outbox"] = json!([]);
     };
     world.aws.change_sale(&sale.session, shorten).await;

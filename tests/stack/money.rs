@@ -110,7 +110,7 @@ async fn what_was_completed_without_a_payment_is_a_humans_to_give_away() {
 
 /// The events of a refund and of a dispute are lost: the daily comparison finds both in Stripe's lists.
 #[tokio::test]
-async fn what_stripe_never_told_is_found_in_its_lists() {
+async fn a_change_without_an_event_is_found_in_stripes_lists() {
     let world = World::alone().await;
     let (refunded, disputed) = (world.buy("quick").await, world.buy("quick").await);
     for sale in [&refunded, &disputed] {

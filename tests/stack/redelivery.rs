@@ -90,7 +90,7 @@ async fn unreadable_messages_do_not_hold_up_others() {
 
 /// A paid session whose webhook never came is found by the daily comparison and delivered.
 #[tokio::test]
-async fn a_sale_that_nobody_was_told_of_is_found() {
+async fn a_sale_without_an_event_is_found() {
     let world = World::alone().await;
     let (sale, mut object) = by_link("quick");
     object["created"] = json!(jiff::Timestamp::now().as_second() - 3600);

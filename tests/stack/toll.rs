@@ -33,7 +33,7 @@ pub(crate) async fn settlements(world: &World) -> usize {
 
 /// The log's records of all purchases with this question.
 pub(crate) async fn records(world: &World, question: &str) -> Vec<Value> {
-    let hash = audit::digest::query_hash(&domain::Query::parse(question).expect("a question"));
+    let hash = audit::hash::query_hash(&domain::Query::parse(question).expect("a question"));
     let mut found = Vec::new();
     for part in ["/session/cs_x402_", "/function/toll"] {
         for key in world.aws.keys("AuditBucket", part).await {
@@ -193,7 +193,7 @@ async fn an_operator_finds_an_open_settlement_and_a_finished_one() {
     world.stack.control("chain/faults", json!({ "faults": ["pending"] })).await;
     let pending = buy(&world, &question, &signed).await;
     assert_eq!(pending.json()["code"].as_str(), Some("settlement_pending"), "{}", pending.text);
-    let hash = audit::digest::query_hash(&domain::Query::parse(&question).expect("a question"));
+    let hash = audit::hash::query_hash(&domain::Query::parse(&question).expect("a question"));
     let named = records(&world, &question).await;
     assert!(named.iter().all(|record| record["query_hash"] == hash.as_str()) && !named.is_empty());
     let reference = named[0]["session_id"].as_str().expect("an id").to_owned();

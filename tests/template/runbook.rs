@@ -190,7 +190,7 @@ fn the_guide_writes_no_rows_if_there_are_none() {
 
 /// A small account can reserve no executions: Lambda keeps 100 of its quota unreserved.
 #[test]
-fn who_is_told_to_raise_a_reservation_is_told_of_the_quota() {
+fn every_hint_to_raise_a_reservation_names_the_quota() {
     let rows = rows(&read("infra/runbook.md"));
     let raised = rows.iter().filter(|(_, (_, text))| text.contains("ReservedConcurrency`"));
     let without: Vec<_> = raised.filter(|(_, (_, text))| !text.contains("or ask AWS for a higher quota")).collect();

@@ -54,7 +54,7 @@ fn both_topics_can_be_subscribed_to_by_mail_and_by_webhook() {
 
 /// The processes record the alerts that they sent in the table: a role that may publish an alert must be able to write
 /// there.
-fn alerts_are_told_once(template: &Template) -> Vec<String> {
+fn alerts_are_sent_once(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
     for (id, role) in template.of_type("AWS::IAM::Role") {
         let policies = list(&role["Properties"]["Policies"]);
@@ -77,7 +77,7 @@ fn alerts_are_told_once(template: &Template) -> Vec<String> {
 
 #[test]
 fn a_role_that_publishes_alerts_can_record_them_for_the_others() {
-    let rule = alerts_are_told_once;
+    let rule = alerts_are_sent_once;
     let keys = "Policies/0/PolicyDocument/Statement/2/Condition/ForAllValues:StringLike/dynamodb:LeadingKeys";
     assert_rule(rule, change("BootProbeRole", keys, json!(["NOTE#boot-probe"])), "BootProbeRole: may tell alerts");
 }

@@ -46,7 +46,8 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, event: &Value) -> Res
         let observed = observe(ports.stack, ports.journal.notes, ports.journal.clock.now()).await;
         judge(ports.journal, &build, &observed).await.map_err(|error| runtime::telemetry::chain(&error))
     };
-    let judged = within(ports.pause, ANSWER_WITHIN, judged).await.unwrap_or_else(|broke| Err(broke.to_string()));
+    let judged =
+        within(ports.pause, ANSWER_WITHIN, judged).await.unwrap_or_else(|interrupted| Err(interrupted.to_string()));
     let Some(execution) = execution else { return judged.map(drop).map_err(Error::from) };
     let answer = match judged {
         Ok(answer) => answer,

@@ -53,7 +53,7 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    fn tell(&mut self, object: &Object) {
+    fn add(&mut self, object: &Object) {
         let Some(version) = &object.version_id else { return };
         let first = self.first.entry(object.key.clone()).or_insert_with(|| version.clone());
         if first != version {
@@ -86,7 +86,7 @@ pub(crate) async fn collect(
             match objects(&message.body, ports.bucket) {
                 Ok(objects) => {
                     count += objects.len();
-                    objects.iter().for_each(|object| versions.tell(object));
+                    objects.iter().for_each(|object| versions.add(object));
                     batch.messages.push((message.handle, objects));
                 }
                 Err(error) => {

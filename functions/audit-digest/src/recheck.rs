@@ -7,7 +7,7 @@ use crate::{
     limits::{AT_ONCE, UNREADABLE},
     state::DigestState,
 };
-use audit::{Notebook, Noted, digest::sha256};
+use audit::{Notebook, Noted, hash::sha256};
 use audit_verify::{
     recheck::{Compared, names},
     signed_digest::{Document, Entry, document_key},

@@ -10,7 +10,7 @@ use crate::{
 };
 use audit::{
     Notebook, Noted,
-    digest::{sha256, sha256_raw},
+    hash::{sha256, sha256_raw},
 };
 use audit_verify::{
     copies,
@@ -38,7 +38,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
     let mut summary = Summary::default();
     let mut versions = Versions::default();
     for _ in 0..limits.documents {
-        notebook = end_what_was_begun(ports, notebook, &mut summary).await?;
+        notebook = complete_stored_digests(ports, notebook, &mut summary).await?;
         let batch = collect(ports, limits, &mut versions, &mut summary).await?;
         let head = notebook.value.memory.head.clone();
         let Read { entries, unread, overwritten, lines, .. } =
@@ -79,7 +79,7 @@ pub(crate) async fn run(ports: Ports<'_>, limits: Limits) -> Result<Summary, Ste
 
 /// Completes digests that were stored but not saved as the head. Another program may have stored them, so each is
 /// compared with the log before it is signed.
-async fn end_what_was_begun(
+async fn complete_stored_digests(
     ports: Ports<'_>,
     mut notebook: Versioned<Notebook<DigestState>>,
     summary: &mut Summary,

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_doctor_finds_is_told_with_its_remedy_and_what_he_could_not_see_is_not() {
+    fn findings_alert_with_their_remedy_and_unknown_ones_do_not() {
         let mut checks = Checks::default();
         let mut found = doctor::account::topic("ops topic", 0, 0);
         found.extend(doctor::account::concurrency(1, 1, 2));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_that_nobody_hears_is_told_with_what_to_do() {
+    fn a_topic_without_subscribers_alerts_with_a_remedy() {
         let found = |confirmed, pending| {
             let mut checks = Checks::default();
             let subscriptions = async { Ok(Subscriptions { confirmed, pending }) };

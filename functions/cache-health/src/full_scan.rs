@@ -7,7 +7,7 @@
 
 use crate::{
     CacheHealthState, Ports,
-    judge::{alert, remember, tell_corrupt},
+    judge::{alert, remember, report_corrupt},
     sample::is_entry,
     state::{Correction, FullScan, Recount, Slice},
 };
@@ -66,7 +66,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<(), Comm
     };
     let scan = current.value.memory.scan.clone();
     let outcome = match (&scan.correction, &scan.slice, scan.recount) {
-        (Some(correction), ..) => put_right(ports, current, &scan, correction).await,
+        (Some(correction), ..) => apply_correction(ports, current, &scan, correction).await,
         (None, Some(slice), _) => read_slice(ports, current, &scan, slice).await,
         (None, None, Some(recount)) => count_again(ports, current, &scan, recount).await,
         (None, None, None) => return Ok(()),
@@ -119,7 +119,7 @@ async fn read_slice(ports: &Ports<'_>, current: Current, scan: &FullScan, slice:
             return Noted::nothing(());
         }
         let new = remember(state, &corrupt, &BTreeSet::new());
-        let mut noted = tell_corrupt(Noted::save(()), &new, now);
+        let mut noted = report_corrupt(Noted::save(()), &new, now);
         state.scan.slice = (!finished).then(|| slice.clone());
         if finished {
             state.scan.recount = Some(Recount::default());
@@ -168,7 +168,7 @@ async fn count_again(
     // ever.
     let begin = |state: &mut CacheHealthState, _| {
         let noted = replace(state, scan, &begun);
-        if no_more && noted.save { noted.recording("cache_recount", given_up(recount)) } else { noted }
+        if no_more && noted.save { noted.recording("cache_recount", abandoned_record(recount)) } else { noted }
     };
     let (current, ()) = ports.journal.commit(current, begin).await?.settle().await;
     if no_more || current.value.memory.scan != begun {
@@ -194,7 +194,7 @@ async fn count_again(
     let (current, ()) = ports.journal.commit(current, decide).await?.settle().await;
     let scan = current.value.memory.scan.clone();
     match &scan.correction {
-        Some(decided) if *decided == correction => put_right(ports, current, &scan, decided).await,
+        Some(decided) if *decided == correction => apply_correction(ports, current, &scan, decided).await,
         _ => Ok(()),
     }
 }
@@ -202,7 +202,7 @@ async fn count_again(
 /// Applies the correction to the counters, then records it and alerts. The store recognises a repeated correction only
 /// for a limited time. After that time it is unknown whether the correction was applied, so the entries are counted
 /// again.
-async fn put_right(
+async fn apply_correction(
     ports: &Ports<'_>,
     current: Current,
     scan: &FullScan,
@@ -236,7 +236,7 @@ fn counted(found: &Correction) -> Value {
     json!({ "exact": true, "tries": found.tries, "drift": found.drift })
 }
 
-fn given_up(recount: Recount) -> Value {
+fn abandoned_record(recount: Recount) -> Value {
     json!({ "exact": false, "tries": MOST_TRIES, "drift": recount.suspected })
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn judge(
     let record = record(state, result, settings, now);
     let problems = problems(state, &record, settings);
     let mut noted = Noted::save(record.clone()).recording("cache_health", record.line());
-    noted = tell_corrupt(noted, &new, now);
+    noted = report_corrupt(noted, &new, now);
     for problem in problems.difference(&state.alerted).filter(|problem| **problem != Problem::Corrupt) {
         noted = noted.alerting(alert_for(*problem, state, &record, settings, now));
     }
@@ -64,7 +64,7 @@ pub(crate) fn remember(
 }
 
 /// Reports corrupt entries: alerts name the sale's reference and a digest, the log names the whole id.
-pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp) -> Noted<A> {
+pub(crate) fn report_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp) -> Noted<A> {
     if new.is_empty() {
         return noted;
     }
@@ -75,7 +75,7 @@ pub(crate) fn tell_corrupt<A>(noted: Noted<A>, new: &[SessionId], now: Timestamp
 
 /// A digest of the id: the same in the alert and in the log's record.
 fn short_digest(session: &SessionId) -> String {
-    let mut digest = audit::digest::sha256(session.as_str().as_bytes());
+    let mut digest = audit::hash::sha256(session.as_str().as_bytes());
     digest.truncate(8);
     digest
 }

@@ -40,7 +40,7 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
         return Ok(current);
     }
     let mut unread = None;
-    match go_on(ports, &mut next, &mut unread).await {
+    match check_next_verdicts(ports, &mut next, &mut unread).await {
         Ok(()) => {}
         // The store has alerted; the next check continues from the same position.
         Err(CommitError::Storage(error)) => {
@@ -71,7 +71,11 @@ pub(crate) async fn step(ports: &Ports<'_>, current: Current) -> Result<Current,
 }
 
 /// Checks the next verdicts of the archive. `unread` gets the one that is passed over, at most one per check.
-async fn go_on(ports: &Ports<'_>, next: &mut SecondLook, unread: &mut Option<SessionId>) -> Result<(), CommitError> {
+async fn check_next_verdicts(
+    ports: &Ports<'_>,
+    next: &mut SecondLook,
+    unread: &mut Option<SessionId>,
+) -> Result<(), CommitError> {
     let sessions = ports.archive.listed(next.after.as_ref(), MOST).await?;
     next.finished = sessions.is_empty();
     for session in sessions {

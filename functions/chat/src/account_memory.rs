@@ -7,7 +7,7 @@ use audit::Change;
 use aws::SubjectSeal;
 use domain::{
     Metric, Timestamp,
-    chat::{Account, ExchangeId, Message, Said, SubscriberId},
+    chat::{Account, ExchangeId, Message, SubscriberId, VoiceReply},
     ports::{Seal, SubjectKey, Versioned},
 };
 use lens::{Mode, WorkingSet, canonical};
@@ -60,7 +60,7 @@ const KIND: &str = "EXCHANGE";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredExchange {
     pub(crate) asked: String,
-    pub(crate) replies: Vec<Said>,
+    pub(crate) replies: Vec<VoiceReply>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notice: Option<String>,
 }

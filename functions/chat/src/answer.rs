@@ -11,14 +11,14 @@ use crosscheck::chat::{NoReply, chat_reply};
 use domain::{
     Metric, SessionId, Timestamp,
     breaker::Gauged,
-    chat::{Message, Said, Voice},
+    chat::{Message, Voice, VoiceReply},
 };
 use futures_util::future::join_all;
 use gates::Gate;
 use generation::{NotReplied, Tracked};
 use lens::WorkingSet;
 use prompt::{build_chat_prompt, chat_version};
-use runtime::{Broke, within};
+use runtime::{Interrupted, within};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const ENOUGH: Duration = Duration::from_secs(5);
 
 /// The accepted replies, or the reason why none was accepted, with one audit fact for each attempt.
 pub(crate) struct Made {
-    pub(crate) replies: Option<Vec<Said>>,
+    pub(crate) replies: Option<Vec<VoiceReply>>,
     pub(crate) facts: Value,
 }
 
@@ -80,20 +80,20 @@ pub(crate) async fn make(
     let left = settings.answer_time.saturating_sub(ports.journal.clock.now().since(arrived));
     let spoken = match within(ports.pause, settings.model_time.min(left), all).await {
         Ok(spoken) => spoken,
-        Err(broke) => {
-            if broke == Broke::OutOfTime {
+        Err(interrupted) => {
+            if interrupted == Interrupted::OutOfTime {
                 let breakers = gauged(ports);
                 let asking = asking(ports, &breakers);
                 let (policy, session) = (&settings.policy, context.session);
                 // At once, because the apology waits for them.
                 join_all(models.iter().map(|model| model.record_dropped_call(asking, policy, session, ENOUGH))).await;
             }
-            facts["problem"] = broke.to_string().into();
+            facts["problem"] = interrupted.to_string().into();
             return Made { replies: None, facts };
         }
     };
     facts["attempts"] = json!(spoken.iter().map(|(_, facts)| facts).collect::<Vec<_>>());
-    Made { replies: spoken.into_iter().map(|(said, _)| said).collect(), facts }
+    Made { replies: spoken.into_iter().map(|(reply, _)| reply).collect(), facts }
 }
 
 /// One voice's reply, with a fact for each attempt at it.
@@ -103,18 +103,18 @@ async fn speak(
     voice: Voice,
     context: Context<'_>,
     publisher: &BeginningPublisher<'_>,
-) -> (Option<Said>, Vec<Value>) {
+) -> (Option<VoiceReply>, Vec<Value>) {
     let mut facts = Vec::new();
     for attempt in 0..ATTEMPTS {
         let mut fact = json!({ "voice": voice });
-        let said = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact, publisher).await;
-        if let Err(why) = &said {
+        let reply = attempt_at(ports, settings, voice, context, attempt > 0, &mut fact, publisher).await;
+        if let Err(why) = &reply {
             fact["problem"] = why.to_string().into();
             publisher.withdraw(voice).await;
         }
         facts.push(fact);
-        if let Ok(text) = said {
-            return (Some(Said { voice, text }), facts);
+        if let Ok(text) = reply {
+            return (Some(VoiceReply { voice, text }), facts);
         }
     }
     (None, facts)

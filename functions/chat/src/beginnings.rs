@@ -12,7 +12,7 @@ use aws::SubjectSeal;
 use crosscheck::chat::beginning;
 use domain::{
     Timestamp,
-    chat::{Account, Ask, Exchange, Message, Said, Stage, SubscriberId, Voice},
+    chat::{Account, Ask, Exchange, Message, Stage, SubscriberId, Voice, VoiceReply},
     ports::{Listener, Seal},
 };
 use futures_util::lock::Mutex;
@@ -28,7 +28,7 @@ const BETWEEN_WRITES: Duration = Duration::from_millis(200);
 pub(crate) struct StoredBeginnings {
     /// The invocation that makes the replies. Those of an invocation that lost its claim are not shown.
     owner: String,
-    pub(crate) replies: Vec<Said>,
+    pub(crate) replies: Vec<VoiceReply>,
     /// The notice that a reply in a governed domain is delivered with.
     pub(crate) notice: Option<String>,
 }
@@ -48,21 +48,21 @@ pub(crate) struct BeginningPublisher<'a> {
 #[derive(Default)]
 struct State {
     readable: BTreeMap<Voice, String>,
-    written: Vec<Said>,
+    written: Vec<VoiceReply>,
     written_at: Option<Timestamp>,
     has_failed: bool,
 }
 
 impl State {
-    fn replies(&self) -> Vec<Said> {
+    fn replies(&self) -> Vec<VoiceReply> {
         let begun = self.readable.iter().filter(|(_, text)| !text.is_empty());
-        begun.map(|(voice, text)| Said { voice: *voice, text: text.clone() }).collect()
+        begun.map(|(voice, text)| VoiceReply { voice: *voice, text: text.clone() }).collect()
     }
 
     /// Whether a stored sentence of this voice is not part of its text any more.
     fn is_withdrawn(&self, voice: Voice) -> bool {
         let text = self.readable.get(&voice).map_or("", String::as_str);
-        self.written.iter().any(|said| said.voice == voice && !text.starts_with(&said.text))
+        self.written.iter().any(|reply| reply.voice == voice && !text.starts_with(&reply.text))
     }
 }
 
@@ -107,7 +107,7 @@ impl<'a> BeginningPublisher<'a> {
         }
     }
 
-    async fn write(&self, replies: Vec<Said>) -> Result<(), ChatError> {
+    async fn write(&self, replies: Vec<VoiceReply>) -> Result<(), ChatError> {
         let beginnings =
             StoredBeginnings { owner: self.ask.owner.clone(), replies, notice: self.notice.map(str::to_owned) };
         let plain = serde_json::to_vec(&beginnings).map_err(|_| ChatError::Form("a beginning"))?;

@@ -2,7 +2,7 @@
 
 use crate::beginnings::StoredBeginnings;
 use domain::{
-    chat::{Access, ExchangeId, Said, SubscriberId, Voice},
+    chat::{Access, ExchangeId, SubscriberId, Voice, VoiceReply},
     texts,
 };
 use runtime::http::Reply;
@@ -50,11 +50,11 @@ pub(crate) fn me(who: &SubscriberId, access: Access, free_left: u32, has_lapsed:
 }
 
 /// The replies of an exchange. `free_left` is present for customers without a plan.
-pub(crate) fn replies(id: &ExchangeId, replies: &[Said], free_left: Option<u32>, notice: Option<&str>) -> Reply {
+pub(crate) fn replies(id: &ExchangeId, replies: &[VoiceReply], free_left: Option<u32>, notice: Option<&str>) -> Reply {
     Reply::json(200, &body(id, replies, free_left, notice))
 }
 
-fn body(id: &ExchangeId, replies: &[Said], free_left: Option<u32>, notice: Option<&str>) -> Value {
+fn body(id: &ExchangeId, replies: &[VoiceReply], free_left: Option<u32>, notice: Option<&str>) -> Value {
     let mut body = json!({ "id": id, "replies": replies });
     if let Some(free_left) = free_left {
         body["free_left"] = free_left.into();
@@ -67,8 +67,8 @@ fn body(id: &ExchangeId, replies: &[Said], free_left: Option<u32>, notice: Optio
 
 /// The apology: no reply was accepted, and nothing is counted.
 pub(crate) fn apology(id: &ExchangeId, free_left: Option<u32>) -> Reply {
-    let said = [Said { voice: Voice::Aether, text: texts::CHAT_APOLOGY.to_owned() }];
-    let mut body = body(id, &said, free_left, None);
+    let apology = [VoiceReply { voice: Voice::Aether, text: texts::CHAT_APOLOGY.to_owned() }];
+    let mut body = body(id, &apology, free_left, None);
     body["apology"] = true.into();
     Reply::json(200, &body)
 }

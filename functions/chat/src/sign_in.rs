@@ -1,7 +1,7 @@
 //! Signing in by a mailed link, and sessions. Secrets are stored as digests.
 
 use crate::{ChatError, Ports, Settings, limits, ports, reply};
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::{
     EmailAddress, Metric, Secret,
     chat::{ChatSession, LINK_HOLDS, Login, SESSION_HOLDS, SubscriberId, sign_in_mails},

@@ -7,7 +7,7 @@ use crate::{
 use audit::Change;
 use domain::{
     CheckoutSession, Sale, StepError, Timestamp, money::Authorisation, open_work::Work, ports::Versioned,
-    words::InvalidWords,
+    recorded_words::InvalidWords,
 };
 use refund::Decision;
 

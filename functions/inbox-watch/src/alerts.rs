@@ -18,7 +18,7 @@ pub(crate) fn severity_and_code(error: &WatchError) -> (Severity, String) {
         | WatchError::Commit(_)
         | WatchError::Bridge(_)
         | WatchError::Overtaken
-        | WatchError::Broke(_) => (Severity::Error, "store".to_owned()),
+        | WatchError::Interrupted(_) => (Severity::Error, "store".to_owned()),
     }
 }
 

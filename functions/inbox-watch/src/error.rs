@@ -2,7 +2,7 @@
 
 use audit::CommitError;
 use domain::ports::{MailError, StorageError};
-use runtime::Broke;
+use runtime::Interrupted;
 use std::time::Duration;
 
 /// Why a run ended early.
@@ -28,7 +28,7 @@ pub(crate) enum WatchError {
     Mailbox(#[from] MailError),
     /// A message took too long, or made the function panic.
     #[error(transparent)]
-    Broke(#[from] Broke),
+    Interrupted(#[from] Interrupted),
 }
 
 impl WatchError {

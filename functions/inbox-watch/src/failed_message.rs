@@ -34,7 +34,7 @@ impl Watch<'_> {
 
     /// Alerts operators that there is a message, without its details, because the full alert failed repeatedly.
     async fn announce_without_details(&mut self, id: &str) -> Result<(), WatchError> {
-        if let Err(error) = self.ports.broadcast.tell(answer::WITHOUT_DETAILS).await {
+        if let Err(error) = self.ports.broadcast.announce(answer::WITHOUT_DETAILS).await {
             // The message stays in work until an alert can be sent.
             let error = runtime::telemetry::chain(&error);
             tracing::error!(message = digest(id), error, "a message could not be announced");

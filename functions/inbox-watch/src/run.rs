@@ -97,7 +97,7 @@ impl Watch<'_> {
             }
             let (pause, limit) = (self.ports.pause, self.settings.limit);
             let handled = within(pause, limit, self.handle(&id)).await;
-            match handled.unwrap_or_else(|broke| Err(broke.into())) {
+            match handled.unwrap_or_else(|interrupted| Err(interrupted.into())) {
                 Ok(()) => self.report.finished += 1,
                 Err(error) if error.wait().is_some() || matches!(error, WatchError::Overtaken) => return Err(error),
                 Err(error) => {
@@ -163,7 +163,7 @@ impl Watch<'_> {
 
     /// Announces a message to operators.
     async fn announce(&mut self, id: &str, message: &Incoming) -> Result<(), WatchError> {
-        self.ports.broadcast.tell(&answer::broadcast(message)).await?;
+        self.ports.broadcast.announce(&answer::broadcast(message)).await?;
         self.note_announced(id).await
     }
 

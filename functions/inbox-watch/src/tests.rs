@@ -184,11 +184,11 @@ fn outcomes(world: &World) -> Vec<String> {
     outcomes.map(|line| line["details"]["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
-fn told_of(world: &World, words: &str) -> usize {
+fn alerts_with(world: &World, words: &str) -> usize {
     world.state().alerts.iter().filter(|alert| alert.line.contains(words)).count()
 }
 
-fn told_and_sent(world: &World) -> (usize, usize) {
+fn announced_and_sent(world: &World) -> (usize, usize) {
     let state = world.state();
     (state.broadcasts.len(), state.sent.len())
 }
@@ -196,13 +196,13 @@ fn told_and_sent(world: &World) -> (usize, usize) {
 /// A sender's address can be forged: an acknowledgement to it would be spam from us, and a reply from it to a sale's
 /// mail is not the buyer's.
 #[test]
-fn a_sender_that_nobody_vouches_for_is_told_and_listed_and_not_acknowledged() {
+fn an_unverified_sender_is_announced_and_listed_but_not_acknowledged() {
     let world = replied();
     world.state().inbox[0].message.headers.clear();
     world.state().inbox.push(Unread { ..unread("m2", 2, "stranger@example.com") });
     world.state().inbox[1].message.headers = vouched("someone@other.example");
     look(&world, "a").unwrap().unwrap();
-    assert_eq!(told_and_sent(&world), (2, 0));
+    assert_eq!(announced_and_sent(&world), (2, 0));
     assert_eq!(outcomes(&world), ["skipped_unauthenticated", "skipped_unauthenticated"]);
     let state = world.state();
     assert_eq!(state.sales[&session()].0.replies()[0].from_buyer, Some(false));
@@ -250,7 +250,7 @@ fn a_reply_to_a_mail_of_an_erased_sale_is_an_inquiry() {
 }
 
 #[test]
-fn a_message_is_told_linked_acknowledged_and_recorded() {
+fn a_message_is_announced_linked_acknowledged_and_recorded() {
     let world = replied();
     assert_eq!(look(&world, "a").unwrap().unwrap(), Report { looked: true, new: 1, finished: 1, failed: 0 });
     look(&world, "b").unwrap().unwrap();
@@ -269,18 +269,18 @@ fn a_message_is_told_linked_acknowledged_and_recorded() {
 }
 
 #[test]
-fn trouble_is_told_once_and_so_is_its_end() {
+fn an_outage_alerts_once_and_so_does_its_end() {
     let world = replied();
     let refused = || world.state().mailbox_says.push_back(Some(MailError::ConsentRefused));
     for _ in 0..3 {
         refused();
         assert!(look(&world, "a").unwrap().is_err());
     }
-    assert_eq!(told_of(&world, "] CRITICAL | "), 1);
-    assert_eq!(told_of(&world, "cannot be watched (401)"), 1);
+    assert_eq!(alerts_with(&world, "] CRITICAL | "), 1);
+    assert_eq!(alerts_with(&world, "cannot be watched (401)"), 1);
     look(&world, "b").unwrap().unwrap();
     look(&world, "c").unwrap().unwrap();
-    assert_eq!(told_of(&world, "watched again"), 1);
+    assert_eq!(alerts_with(&world, "watched again"), 1);
     assert_eq!(world.state().sent.len(), 1);
 }
 
@@ -306,7 +306,7 @@ fn a_sender_is_acknowledged_again_after_a_day_and_not_before() {
         world.state().inbox.push(unread(&format!("m{number}"), number, "Buyer@example.com"));
     }
     look(&world, "b").unwrap().unwrap();
-    assert_eq!(told_and_sent(&world), (4, 2));
+    assert_eq!(announced_and_sent(&world), (4, 2));
     assert_eq!(outcomes(&world), ["sent", "skipped_cooldown", "skipped_cooldown", "sent"]);
 }
 
@@ -320,7 +320,7 @@ fn a_flood_is_worked_off_in_order() {
     }
     let new: Vec<usize> = (0..4).map(|_| look(&world, "a").unwrap().unwrap().new).collect();
     assert_eq!(new, [20, 20, 10, 0]);
-    assert_eq!(told_and_sent(&world), (50, 50));
+    assert_eq!(announced_and_sent(&world), (50, 50));
     let recipients: Vec<String> = world.state().sent.iter().map(|(_, mail)| mail.to.clone()).collect();
     assert_eq!(recipients[..3], ["s0@example.com", "s1@example.com", "s2@example.com"]);
 }
@@ -331,9 +331,9 @@ fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {
     let world = replied();
     world.plan(Plan::none().whenever("inbox.sale_of", Fault::Fail));
     looks(&world, MOST_FAILURES + 1, "a sale that cannot be found stops no run");
-    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
+    assert_eq!((outcomes(&world), announced_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
     assert!(world.state().acknowledged.is_empty(), "it names no sale");
-    assert_eq!(told_of(&world, "the search for a message's sale failed"), 1);
+    assert_eq!(alerts_with(&world, "the search for a message's sale failed"), 1);
     assert!(saved_state(&world).at_hand.is_empty());
 }
 
@@ -344,8 +344,8 @@ fn a_claimed_acknowledgement_does_not_wait_for_a_sale_that_cannot_be_found() {
     busy_for_a_moment(&world);
     world.plan(Plan::none().whenever("inbox.sale_of", Fault::Fail));
     looks(&world, MOST_FAILURES + 1, "a sale that cannot be found stops no run");
-    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
-    assert_eq!(told_of(&world, "the search for a message's sale failed"), 1);
+    assert_eq!((outcomes(&world), announced_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
+    assert_eq!(alerts_with(&world, "the search for a message's sale failed"), 1);
 }
 
 /// The sale's tag was made with the previous key: the buyer is recognised all the same.

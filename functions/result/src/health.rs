@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_told_apart_from_the_service() {
+    fn the_cache_is_distinguished_from_the_service() {
         let expected =
             [(Health::Healthy, 200, "resonant"), (Health::Degraded, 200, "degraded"), (Health::Failed, 503, "failed")];
         for (cache, code, status) in expected {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_nobody_renews_is_told_to_be_stale() {
+    fn an_outdated_record_is_reported_as_degraded() {
         for (cache, code, status) in
             [(Health::Healthy, 200, "degraded"), (Health::Degraded, 200, "degraded"), (Health::Failed, 503, "failed")]
         {

@@ -14,7 +14,7 @@ use domain::{
     customer_text,
     message::{Message, OrderedBy},
     ports::{CacheEntry, PaymentError, StorageError, Versioned},
-    sale::{Finder, Fulfilment, Holder},
+    sale::{FoundBy, Fulfilment, HeldBy},
     texts,
     unknown_ids::{Answer, NotAnswered},
 };
@@ -247,7 +247,7 @@ impl Retrieval<'_> {
             return self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await;
         }
         let hold = |sale: &mut Sale, _| {
-            let Ok(event) = sale.hold(Holder::Page, now) else { return Change::nothing(()) };
+            let Ok(event) = sale.hold(HeldBy::Page, now) else { return Change::nothing(()) };
             let alert = Alert::quarantine(now, 2, &self.session_id, gate.term_count());
             let context = Context::new(now, self.asked_at).with_evidence([gate.record(now, self.asked_at)]);
             Change::of(&event, &context, ()).alerting(alert)
@@ -368,7 +368,7 @@ impl Retrieval<'_> {
                 sale.order_again(self.asked_at)
             } else {
                 // The page has no key for the tag of the address; the drop's own record has it.
-                sale.unusable(Finder::Page, session.tier(), None, "no usable tier or query", self.asked_at)
+                sale.unusable(FoundBy::Page, session.tier(), None, "no usable tier or query", self.asked_at)
             };
             match noted {
                 Ok(event) => {

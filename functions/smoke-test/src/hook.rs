@@ -4,7 +4,7 @@ use domain::{
     deployment::{Answer, Execution},
     ports::{Deployments, Pause, StorageError},
 };
-use runtime::{Broke, within};
+use runtime::{Interrupted, within};
 use smoke::Ending;
 use std::{future::Future, time::Duration};
 
@@ -24,7 +24,7 @@ pub(crate) async fn answer(
     execution: &Execution,
     run: impl Future<Output = Result<Ending, String>>,
 ) -> Result<Answer, StorageError> {
-    let outcome: Result<Result<Ending, String>, Broke> = within(pause, ANSWER_WITHIN, run).await;
+    let outcome: Result<Result<Ending, String>, Interrupted> = within(pause, ANSWER_WITHIN, run).await;
     let answer = match outcome {
         Ok(Ok(Ending::Passed)) => Answer::Succeeded,
         Ok(Ok(Ending::Failed | Ending::Misconfigured)) => Answer::Failed,

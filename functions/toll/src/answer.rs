@@ -1,7 +1,7 @@
 //! Makes one answer: retrieval, model, crosscheck, content filter, the authority gate's grammar.
 
 use crate::{Ports, Settings, narrative::narrative};
-use audit::{Body, Record, digest};
+use audit::{Body, Record, hash};
 use authority::Evaluation;
 use crosscheck::constants::PHI;
 use domain::{
@@ -12,13 +12,13 @@ use domain::{
 use gates::Gate;
 use generation::{Background, Generated, Policy, Question, Tracked, generate};
 use retrieval::{References, RetrievalError};
-use runtime::{Broke, telemetry, within};
+use runtime::{Interrupted, telemetry, within};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// How much earlier than the time for everything the second reply of a narrative answer ends. If both ended at once,
 /// the first reply would be lost with its crosscheck.
-const EARLIER: Duration = Duration::from_millis(200);
+const SECOND_REPLY_MARGIN: Duration = Duration::from_millis(200);
 
 /// The outcome: the answer or the reason of the failure, each with its audit records.
 pub(crate) struct Made {
@@ -27,7 +27,7 @@ pub(crate) struct Made {
 }
 
 /// Makes the answer to a question. The payment is not settled yet, so a failure costs the customer only time.
-pub(crate) async fn make(
+pub(crate) async fn make_answer(
     ports: Ports<'_>,
     settings: &Settings,
     id: &SessionId,
@@ -36,6 +36,24 @@ pub(crate) async fn make(
     evaluation: &Evaluation,
     asked_at: Timestamp,
 ) -> Made {
+    match ask_model(ports, settings, id, offer, query, evaluation).await {
+        Ok((references, generated)) => {
+            let now = ports.journal.clock.now();
+            checked_answer(&references, &generated, offer, evaluation, asked_at, now)
+        }
+        Err(why) => Made { answer: Err(why), records: Vec::new() },
+    }
+}
+
+/// Reads the references and asks the model within the time for both. The error is the reason of the failure.
+async fn ask_model(
+    ports: Ports<'_>,
+    settings: &Settings,
+    id: &SessionId,
+    offer: Offer,
+    query: &Query,
+    evaluation: &Evaluation,
+) -> Result<(References, Generated), String> {
     let journal = ports.journal;
     let breakers =
         Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock: journal.clock };
@@ -53,28 +71,37 @@ pub(crate) async fn make(
     let asked = async {
         let references = corpus.library.references(corpus.notes, corpus.corpora, query.as_str()).await?;
         let question = Question { tier: offer.tier(), query, background: Background::References(&references.texts) };
-        let left = settings.model_time.saturating_sub(journal.clock.now().since(begun_at) + EARLIER);
+        let left = settings.model_time.saturating_sub(journal.clock.now().since(begun_at) + SECOND_REPLY_MARGIN);
         let policy = Policy { longest: Some(left), ..settings.policy.clone() };
         let generated = generate(asking, &policy, id, question, evaluation).await;
         Ok::<_, RetrievalError>((references, generated))
     };
-    let without = |why: String| Made { answer: Err(why), records: Vec::new() };
     let made = within(ports.pause, settings.model_time, asked).await;
-    if !matches!(made, Err(Broke::Panicked)) {
+    if !matches!(made, Err(Interrupted::Panicked)) {
         // Also the second reply of a narrative answer. A model that was asked at the end of the time says nothing about
         // itself.
         model.record_dropped_call(asking, &settings.policy, id, settings.model_time / 2).await;
     }
-    let (references, generated) = match made {
-        Ok(Ok(made)) => made,
+    match made {
+        Ok(Ok(made)) => Ok(made),
         Ok(Err(error)) => {
             tracing::error!(purchase = id.reference(), error = telemetry::chain(&error), "the corpus cannot be read");
             ports.meter.record(&[Metric::TollCorpusUnreadable.once()], journal.clock.now());
-            return without(format!("retrieval: {error}"));
+            Err(format!("retrieval: {error}"))
         }
-        Err(broke) => return without(format!("the model: {broke}")),
-    };
-    let now = journal.clock.now();
+        Err(interrupted) => Err(format!("the model: {interrupted}")),
+    }
+}
+
+/// The answer, if the reply passes the crosscheck, the content filter and the grammar of the authority gate.
+fn checked_answer(
+    references: &References,
+    generated: &Generated,
+    offer: Offer,
+    evaluation: &Evaluation,
+    asked_at: Timestamp,
+    now: Timestamp,
+) -> Made {
     let record = |body| Record { timestamp: now, triggered_at: asked_at, body };
     let mut records: Vec<Record> = generated
         .crosschecks
@@ -95,7 +122,7 @@ pub(crate) async fn make(
         return Made { answer: Err(format!("the authority gate refuses the reply: {problem}")), records };
     }
     let verdict = verdict.clone().with_texts(texts);
-    let facts = facts(&generated, &references, &verdict, offer, evaluation);
+    let facts = facts(generated, references, &verdict, offer, evaluation);
     let answer = Answered { body: body(&verdict, offer, evaluation, now).to_string(), facts, at: now };
     Made { answer: Ok(answer), records }
 }
@@ -138,7 +165,7 @@ fn facts(
         "model_version": generated.model_version,
         "prompt_version": prompt_version,
         "corpus": { "version": references.version, "passages": references.texts.len() },
-        "verdict_hash": digest::verdict_hash(verdict),
+        "verdict_hash": hash::verdict_hash(verdict),
         "authority": evaluation.envelope(),
     })
 }

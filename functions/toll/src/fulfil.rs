@@ -19,7 +19,7 @@ impl PaidRequest<'_> {
         let journal = self.ports.journal;
         let id = purchase.value.id().clone();
         let (offer, query, evaluation) = (self.offer, &self.query, &self.evaluation);
-        let made = answer::make(self.ports, self.settings, &id, offer, query, evaluation, self.asked_at).await;
+        let made = answer::make_answer(self.ports, self.settings, &id, offer, query, evaluation, self.asked_at).await;
         let answer = match made.answer {
             Ok(answer) => answer,
             Err(why) => {

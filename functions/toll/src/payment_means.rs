@@ -1,6 +1,6 @@
 //! The means of payment of a request: a signed transfer (x402), or a transaction that was sent before.
 
-use audit::digest::sha256;
+use audit::hash::sha256;
 use chain::{
     payment::{self, Payment, PaymentError, Price},
     wire::{PAYMENT_SIGNATURE, PaymentPayload, RequirementsV1, Resource, X_PAYMENT},

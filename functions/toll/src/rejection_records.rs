@@ -2,7 +2,7 @@
 //! which cost nothing to sign, and questions, which cost nothing to ask, cannot fill the table.
 
 use crate::Ports;
-use audit::{TollSource, TollStatus, digest};
+use audit::{TollSource, TollStatus, hash};
 use authority::Evaluation;
 use domain::{
     Metric, Query, Timestamp,
@@ -23,7 +23,7 @@ pub(crate) async fn record(
     (status, why): (TollStatus, &str),
     asked_at: Timestamp,
 ) {
-    let (query_hash, tx_hash) = (query.map(digest::query_hash), transaction.map(audit::chain::cut));
+    let (query_hash, tx_hash) = (query.map(hash::query_hash), transaction.map(audit::chain::cut));
     let facts = |now: Timestamp| {
         json!({
             "tx_hash": tx_hash,

@@ -6,7 +6,7 @@ use crate::{
     payment_means::{CheckedMeans, Unusable, unnamed},
     rejection_records, reply,
 };
-use audit::{Change, CommitError, Record, TollStatus, digest};
+use audit::{Change, CommitError, Record, TollStatus, hash};
 use authority::{Evaluation, Refusal};
 use chain::payment::Price;
 use domain::{
@@ -69,7 +69,7 @@ impl PaidRequest<'_> {
 
     /// The digest of the offer and the question, which shows whether two requests are the same.
     fn fingerprint(&self) -> String {
-        digest::sha256(format!("{}\n{}", self.offer.path(), self.query.as_str()).as_bytes())
+        hash::sha256(format!("{}\n{}", self.offer.path(), self.query.as_str()).as_bytes())
     }
 
     async fn try_sell(&self) -> Result<Reply, CommitError> {
@@ -92,7 +92,7 @@ impl PaidRequest<'_> {
                 self.means.paid(&self.price, self.offer, &resource, payer)
             };
             let fresh = |paid: Paid| {
-                let (fingerprint, hash) = (self.fingerprint(), digest::query_hash(&self.query));
+                let (fingerprint, hash) = (self.fingerprint(), hash::query_hash(&self.query));
                 let value = Purchase::new(id.clone(), self.offer, fingerprint, hash, paid, self.asked_at);
                 Versioned { value, version: 0 }
             };

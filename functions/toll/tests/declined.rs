@@ -53,7 +53,7 @@ fn a_transfer_that_did_not_pay_us_brings_the_refusal_and_no_price() {
         assert!(reply.header_value("PAYMENT-REQUIRED").is_none());
         assert_eq!((evaluations(&world), purchase(&world)), (1, None), "{amount}");
         assert_eq!(records(&world).into_iter().map(|(status, _)| status).collect::<Vec<_>>(), ["PAYMENT_REJECTED"]);
-        let hash = audit::digest::query_hash(&domain::Query::parse(DISCLOSURE).unwrap());
+        let hash = audit::hash::query_hash(&domain::Query::parse(DISCLOSURE).unwrap());
         assert!(world.state().log.values().all(|line| !line.contains(&hash)));
     }
     // It still buys where its amount is the price.
@@ -97,7 +97,7 @@ fn money_that_is_not_found_yet_is_asked_for_again_beside_the_refusal() {
 }
 
 #[test]
-fn money_that_is_owed_or_was_used_is_told_beside_the_refusal() {
+fn money_that_is_owed_or_was_used_is_reported_beside_the_refusal() {
     let odd = transferred_before(60_000, 0);
     let owed = send(&odd, showing(DISCLOSURE)).unwrap();
     assert_eq!((owed.status(), code(&owed).as_str(), &body(&owed)["refusal"]), (409, "owed", &refusal()));

@@ -200,7 +200,7 @@ fn the_record_of_a_declined_question_does_not_identify_it() {
     for payment in [signed, spoiled] {
         assert_eq!(send(&world, paid("/query", question, &payment)).unwrap().status(), 422, "{payment}");
     }
-    let hash = audit::digest::query_hash(&domain::Query::parse(question).unwrap());
+    let hash = audit::hash::query_hash(&domain::Query::parse(question).unwrap());
     let state = world.state();
     assert_eq!(state.log.values().filter(|line| line.contains("\"suicidal_ideation\"")).count(), 3);
     assert!(state.log.values().all(|line| !line.contains(&hash)));

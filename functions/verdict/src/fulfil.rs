@@ -7,7 +7,7 @@ mod finish;
 mod payment_check;
 mod sample;
 
-use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, digest};
+use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, hash};
 use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Tier, Timestamp, Unusable, Verdict,
@@ -18,7 +18,7 @@ use domain::{
         VerdictArchive, Versioned,
     },
     retry::{FailedAttempt, RetryTable},
-    sale::{Claim, Claimant, Event, Finder, Fulfilment, Holder, Refused},
+    sale::{Claim, Claimant, Event, FoundBy, Fulfilment, HeldBy, Refused},
     smoke::SmokeSessions,
 };
 use gates::Gate;
@@ -143,25 +143,29 @@ impl<'a> Worker<'a> {
             Claim::Foreign => {
                 let session = order.session_id.prefix();
                 tracing::error!(session, "a smoke test's order for a customer's sale: dropped");
-                return Ok(Handled::Done);
+                Ok(Handled::Done)
             }
-            Claim::Unready => return Ok(Handled::Later),
+            Claim::Unready => Ok(Handled::Later),
             // The order stays in the queue until the sale has ended, because the message of the working worker may be
             // deleted before that.
-            Claim::Busy(until) => return Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
-            Claim::NotYet(until) => return Ok(Handled::At(until)),
+            Claim::Busy(until) => Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
+            Claim::NotYet(until) => Ok(Handled::At(until)),
             Claim::Done if self.orders_again(&sale.value).await? => {
                 journal.reopen_lost(sale, COMPONENT).await?;
-                return Ok(Handled::At(journal.clock.now()));
+                Ok(Handled::At(journal.clock.now()))
             }
             Claim::Done => {
                 // The worker that ended the sale without a verdict may have crashed before it sent the notice.
                 self.give_notice(&sale.value).await?;
                 let sale = journal.flush(sale).await;
-                return self.finish(sale).await;
+                self.finish(sale).await
             }
-            Claim::Granted => {}
+            Claim::Granted => self.work(sale).await,
         }
+    }
+
+    /// Works on a sale that this order claimed, and gives the claim back if the work fails.
+    async fn work(&self, sale: Versioned<Sale>) -> Result<Handled, StepError> {
         match self.produce(sale).await {
             Ok(ended) => {
                 let is_ready = |sale: &Sale| matches!(sale.fulfilment(), Fulfilment::Ready { .. });
@@ -175,8 +179,9 @@ impl<'a> Worker<'a> {
                 Ok(until.map_or(Handled::Done, |until| self.hidden_until(&sale.value, until)))
             }
             Err(error) => {
+                let order = self.order;
                 let release = |sale: &mut Sale, now| sale.release_claim(&order.message_id, now).is_ok();
-                journal.release(&order.session_id, order.received_at, release).await;
+                self.ports.journal.release(&order.session_id, order.received_at, release).await;
                 Err(error)
             }
         }
@@ -203,7 +208,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Makes the verdict of a claimed sale: confirms the payment, asks the model, checks, filters, saves.
+    /// Makes the verdict of a claimed sale: confirms the payment, asks the model and checks the reply. Then decides
+    /// whether it may go out.
     async fn produce(&self, sale: Versioned<Sale>) -> Result<Ended<'a>, StepError> {
         let Self { order, settings, ports, .. } = *self;
         let owner = order.message_id.as_str();
@@ -228,7 +234,6 @@ impl<'a> Worker<'a> {
                 return self.end(sale, None, alert, |sale, now| sale.fail(owner, None, reason, now)).await;
             }
         };
-        let tier = bought.tier;
         // Evaluated again after payment, because the question of a Payment Link did not come through checkout.
         let evaluation = bought.evaluate();
         let now = ports.journal.clock.now();
@@ -236,7 +241,7 @@ impl<'a> Worker<'a> {
             Ok(evaluation) => evaluation,
             Err(evaluation) => return self.decline(sale, &bought, &evaluation).await,
         };
-        let question = Question { tier, query: &bought.query, background: bought.background() };
+        let question = Question { tier: bought.tier, query: &bought.query, background: bought.background() };
         let generated = generate(self.generate, &settings.policy, &order.session_id, question, &evaluation).await;
         let now = ports.journal.clock.now();
         let crosschecks = generated.crosschecks.iter().map(|check| self.crosscheck_record(check, now));
@@ -265,6 +270,20 @@ impl<'a> Worker<'a> {
                 return Ok(ports.journal.commit(sale, fail).await?);
             }
         };
+        self.release_or_hold(sale, &bought, &evaluation, verdict, context).await
+    }
+
+    /// Saves a verdict that passes the content filter and the grammar of its answer, and holds any other one.
+    async fn release_or_hold(
+        &self,
+        sale: Versioned<Sale>,
+        bought: &Bought,
+        evaluation: &authority::Evaluation,
+        verdict: Verdict,
+        context: Context,
+    ) -> Result<Ended<'a>, StepError> {
+        let Self { order, ports, .. } = *self;
+        let now = context.now;
         let gate = gates::run(Gate::BeforeCache, verdict.texts());
         let context = context.with_evidence([gate.record(now, order.received_at)]);
         // The grammar binds what customers read, so it comes after the filter.
@@ -275,22 +294,22 @@ impl<'a> Worker<'a> {
             Some(verdict) => {
                 let notice = evaluation.notice();
                 let sample = sample::of(&gate, &order.session_id, now);
-                self.save(sale, &bought, Made { verdict, context, notice, sample }).await
+                self.save(sale, bought, Made { verdict, context, notice, sample }).await
             }
             None => {
                 // The raw payload is stored first: a hold without it could not be resolved (content filter GAP-L, fail
                 // closed).
-                let payload = gate.held_payload(&order.session_id, Some(tier), now, &json!(verdict));
+                let payload = gate.held_payload(&order.session_id, Some(bought.tier), now, &json!(verdict));
                 ports.quarantine.hold(&order.session_id, now, &payload).await?;
-                let purchase = &bought.purchase;
-                let holder = match grammar {
-                    Ok(()) => Holder::Maker { owner, purchase },
-                    Err(_) => Holder::AuthorityGate { owner, purchase },
+                let (owner, purchase) = (order.message_id.as_str(), &bought.purchase);
+                let held_by = match grammar {
+                    Ok(()) => HeldBy::Maker { owner, purchase },
+                    Err(_) => HeldBy::AuthorityGate { owner, purchase },
                 };
                 // Uses the payload's timestamp so that operators can look the payload up from the hold.
                 let hold = |sale: &mut Sale, _| {
                     let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
-                    changed(sale.hold(holder, now), &context, alert)
+                    changed(sale.hold(held_by, now), &context, alert)
                 };
                 Ok(ports.journal.commit(sale, hold).await?)
             }
@@ -369,10 +388,10 @@ impl<'a> Worker<'a> {
         email_tag: Option<&str>,
     ) -> Result<Ended<'a>, StepError> {
         tracing::error!(session = self.order.session_id.prefix(), %unusable, "paid but unusable");
-        let (finder, reason) = (Finder::Maker { owner: &self.order.message_id }, unusable.to_string());
+        let (found_by, reason) = (FoundBy::Maker { owner: &self.order.message_id }, unusable.to_string());
         let drop = |sale: &mut Sale, now| {
             let context = Context::new(now, self.order.received_at);
-            let change = Change::made(sale.unusable(finder, tier, email_tag, &reason, now), &context);
+            let change = Change::made(sale.unusable(found_by, tier, email_tag, &reason, now), &context);
             let is_unannounced = change.answer && !sale.is_drop_open();
             let mut change = change.map(|_| ());
             if is_unannounced {
@@ -411,7 +430,7 @@ impl<'a> Worker<'a> {
         bought: &Bought,
         Made { verdict, context, notice, sample }: Made,
     ) -> Result<Ended<'a>, StepError> {
-        let verdict_hash = digest::verdict_hash(&verdict);
+        let verdict_hash = hash::verdict_hash(&verdict);
         let now = self.ports.journal.clock.now();
         let mut original = CachedVerdict::first(bought.tier, &bought.query, verdict, now);
         original.notice = notice;

@@ -128,7 +128,7 @@ const EXCEPTIONS: [(&str, &str, &str); 2] = [
 
 /// Name prefixes of third-party crates with I/O, clocks or randomness: pure crates must not depend on them, even
 /// indirectly.
-const WORLDLY: [&str; 13] = [
+const IMPURE_CRATES: [&str; 13] = [
     "aws-",
     "axum",
     "fastrand",
@@ -146,7 +146,7 @@ const WORLDLY: [&str; 13] = [
 
 /// Calls that read a clock, the environment or the disk, in the standard library and in libraries that pure crates may
 /// use for arithmetic.
-const WORLDLY_CALLS: [&str; 7] =
+const IMPURE_CALLS: [&str; 7] =
     ["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now", "std::env::var", "std::fs::", "std::net::"];
 
 /// Names of a crate that only the sources of one layer may mention, with the reasons.
@@ -255,10 +255,10 @@ fn list(layers: &[Layer]) -> String {
 }
 
 fn impurities(name: &str, package: &Package) -> Vec<String> {
-    let is_worldly = |used: &&String| WORLDLY.iter().any(|beginning| used.starts_with(beginning));
-    let pulled = package.theirs.iter().filter(is_worldly).map(|used| format!("{name} is pure but pulls in {used}"));
+    let is_impure = |used: &&String| IMPURE_CRATES.iter().any(|beginning| used.starts_with(beginning));
+    let pulled = package.theirs.iter().filter(is_impure).map(|used| format!("{name} is pure but pulls in {used}"));
     let calls = package.sources.iter().flat_map(|(path, source)| {
-        let called = WORLDLY_CALLS.iter().filter(|call| source.contains(**call));
+        let called = IMPURE_CALLS.iter().filter(|call| source.contains(**call));
         called.map(move |call| format!("{name} is pure but {} calls {call}", path.display()))
     });
     pulled.chain(calls).collect()

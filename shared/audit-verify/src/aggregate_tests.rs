@@ -272,7 +272,7 @@ fn money_is_counted_as_it_was_charged() {
 }
 
 #[test]
-fn latency_is_told_by_tier_and_step() {
+fn latency_is_reported_by_tier_and_step() {
     let sales = (1..=100).map(|index| {
         let recorded = RecordedSale::new(Some(Tier::Quick)).verdict(0, index * 100);
         recorded.event(0, 7, Source::EmailService, Status::EmailSent, Some("sent"))
@@ -380,7 +380,7 @@ fn what_cannot_be_read_is_counted_and_stops_nothing() {
 }
 
 #[test]
-fn double_work_and_slow_verdicts_are_told() {
+fn double_work_and_slow_verdicts_are_counted() {
     let found = report([
         RecordedSale::new(Some(Tier::Quick)).verdict(0, 60_000),
         RecordedSale::new(Some(Tier::Quick)).verdict(0, 60_001),

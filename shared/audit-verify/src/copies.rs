@@ -5,7 +5,7 @@
 //! A copy proves nothing. A line counts as the record whose hash in the digest it has.
 
 use crate::signed_digest::{Document, Entry};
-use audit::digest::sha256;
+use audit::hash::sha256;
 use std::collections::{BTreeMap, HashMap};
 
 /// The most bytes in one copy; a digest of 5,000 usual records has about three million. Further records are left out,

@@ -5,7 +5,7 @@ use crate::{
     signed_digest::{Document, Entry, Head, Signature, document_key},
     stream::{Object, stream_of},
 };
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::Timestamp;
 use serde::Serialize;
 use std::{
@@ -23,10 +23,10 @@ pub type IsSigned<'a> = dyn Fn(&[u8], &str) -> bool + Send + Sync + 'a;
 
 /// The hash of a key in the digests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Said {
-    Once(Option<String>),
+enum DigestHash {
+    One(Option<String>),
     /// Two different hashes: a second object was written under the key.
-    Differently,
+    Conflicting,
 }
 
 /// Every object that signed digests name, by stream.
@@ -35,19 +35,19 @@ pub struct Digested(HashMap<String, DigestedStream>);
 
 /// The digests' entries for one stream's objects, by key.
 #[derive(Clone, Debug, Default)]
-pub struct DigestedStream(BTreeMap<String, Said>);
+pub struct DigestedStream(BTreeMap<String, DigestHash>);
 
 impl Digested {
     fn take_in(&mut self, entries: Vec<Entry>) {
         for Entry { key, sha256, .. } in entries {
-            let said = Said::Once(sha256);
+            let hash = DigestHash::One(sha256);
             if !self.0.contains_key(stream_of(&key)) {
                 self.0.insert(stream_of(&key).to_owned(), DigestedStream::default());
             }
             let Some(stream) = self.0.get_mut(stream_of(&key)) else { continue };
-            let before = stream.0.entry(key).or_insert_with(|| said.clone());
-            if *before != said {
-                *before = Said::Differently;
+            let before = stream.0.entry(key).or_insert_with(|| hash.clone());
+            if *before != hash {
+                *before = DigestHash::Conflicting;
             }
         }
     }
@@ -78,9 +78,9 @@ impl DigestedStream {
             let damage = match (self.0.get(key), there.get(key)) {
                 (Some(_), None) if last.is_some_and(|last| last > key) => Damage::Deleted,
                 (Some(_), None) => Damage::Truncated,
-                (Some(Said::Once(Some(hash))), Some(bytes)) if *hash == sha256(bytes) => return None,
-                (Some(Said::Once(_)), Some(_)) => Damage::Edited,
-                (Some(Said::Differently), Some(_)) => Damage::Forked,
+                (Some(DigestHash::One(Some(hash))), Some(bytes)) if *hash == sha256(bytes) => return None,
+                (Some(DigestHash::One(_)), Some(_)) => Damage::Edited,
+                (Some(DigestHash::Conflicting), Some(_)) => Damage::Forked,
                 (None, Some(_)) if is_late(key) => Damage::Undigested,
                 (None, _) => return None,
             };

@@ -5,7 +5,7 @@ use crate::{
     signed_digest::{Document, Entry, Head, Signature, document_key},
     stream::{Damage, Finding, Object, worst},
 };
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::Timestamp;
 
 const NOW: i64 = 1_776_349_384_565;

@@ -2,9 +2,9 @@
 
 use crate::{
     link::{Link, previous_of},
-    stream::{Around, Damage, Finding, Known, Object, Place, missing, stream_of, verify_part},
+    stream::{Damage, Finding, Object, Place, StoredHead, StreamContext, missing, stream_of, verify_part},
 };
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::sale::AuditEntry;
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl Day {
     /// Keeps the ends of a day, or all its objects if they do not fit one another.
     #[must_use]
     pub fn of(stream: &str, objects: Vec<Object>) -> Self {
-        let last = verify_part(stream, &objects, Around::default()).ok().flatten();
+        let last = verify_part(stream, &objects, StreamContext::default()).ok().flatten();
         match last.zip(objects.first().cloned()) {
             Some((last, first)) => Self::Ends(Ends { count: objects.len(), first, last }),
             None => Self::Objects(objects),
@@ -57,10 +57,10 @@ impl Day {
     }
 
     /// Verifies it among the other days. Returns the hash of its last record.
-    fn verify(&self, stream: &str, around: Around<'_>) -> Result<Option<String>, Finding> {
+    fn verify(&self, stream: &str, context: StreamContext<'_>) -> Result<Option<String>, Finding> {
         match self {
-            Self::Objects(objects) => verify_part(stream, objects, around),
-            Self::Ends(ends) => ends.verify(stream, around).map(Some),
+            Self::Objects(objects) => verify_part(stream, objects, context),
+            Self::Ends(ends) => ends.verify(stream, context).map(Some),
         }
     }
 
@@ -92,15 +92,15 @@ impl Day {
 }
 
 impl Ends {
-    fn verify(&self, stream: &str, around: Around<'_>) -> Result<String, Finding> {
+    fn verify(&self, stream: &str, context: StreamContext<'_>) -> Result<String, Finding> {
         let (key, bytes) = &self.first;
-        if around.before.is_some_and(|before| previous_of(bytes).as_deref() != Some(before)) {
+        if context.before.is_some_and(|before| previous_of(bytes).as_deref() != Some(before)) {
             return Err(Finding { key: key.clone(), damage: Damage::Edited });
         }
-        let is_counted = |known: &Known| {
-            known.published() == self.count as u64 && known.published_hash().as_ref() == Some(&self.last)
+        let is_counted = |stored: &StoredHead| {
+            stored.published() == self.count as u64 && stored.published_hash().as_ref() == Some(&self.last)
         };
-        if around.after.is_none_or(|after| after == self.last) && around.known.is_none_or(is_counted) {
+        if context.after.is_none_or(|after| after == self.last) && context.stored.is_none_or(is_counted) {
             Ok(self.last.clone())
         } else {
             Err(missing(stream, self.count as u64 + 1, Damage::Truncated))
@@ -108,21 +108,21 @@ impl Ends {
     }
 }
 
-/// Verifies one function's stream. `is_whole` is whether `days` begins with the stream's first day. Without `known` the
-/// end cannot be compared, and the stream is orphaned.
+/// Verifies one function's stream. `is_whole` is whether `days` begins with the stream's first day. Without `stored`
+/// the end cannot be compared, and the stream is orphaned.
 ///
 /// Returns the first bad record of each bad day, so that the damage of one day hides no other's. A finding of a day
 /// without its objects ([`Day::Ends`]) only says that something may be wrong: verify again with the objects.
 #[must_use]
-pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: bool) -> Vec<Finding> {
+pub fn verify_days(name: &str, days: &Days, stored: Option<&StoredHead>, is_whole: bool) -> Vec<Finding> {
     let (mut days, mut findings) = (days.clone(), Vec::new());
     // A waiting record may belong to an earlier day than the last.
-    for entry in known.iter().flat_map(|known| &known.waiting) {
+    for entry in stored.iter().flat_map(|stored| &stored.waiting) {
         let day = days.entry(stream_of(&entry.key).to_owned()).or_insert_with(|| Day::Objects(Vec::new()));
         findings.extend(day.add_waiting(entry).err());
     }
-    let known = known.map(|known| Known { head: known.head.clone(), waiting: Vec::new() });
-    let last = known.as_ref().map(|known| format!("{}/function/{name}", known.head.opened));
+    let stored = stored.map(|stored| StoredHead { head: stored.head.clone(), waiting: Vec::new() });
+    let last = stored.as_ref().map(|stored| format!("{}/function/{name}", stored.head.opened));
     if let Some(last) = &last {
         days.entry(last.clone()).or_insert_with(|| Day::Objects(Vec::new()));
     }
@@ -133,13 +133,13 @@ pub fn verify_days(name: &str, days: &Days, known: Option<&Known>, is_whole: boo
         let next = streams.get(index + 1).and_then(|(_, next)| next.first());
         let next = next.filter(|(key, _)| Place::parse(key).is_some_and(|place| place.seq == 1));
         let after = next.and_then(|(_, bytes)| previous_of(bytes));
-        let known = known.as_ref().filter(|_| last.as_ref() == Some(*stream));
-        let around = Around { before: before.as_deref(), known, after: after.as_deref() };
+        let stored = stored.as_ref().filter(|_| last.as_ref() == Some(*stream));
+        let context = StreamContext { before: before.as_deref(), stored, after: after.as_deref() };
         let verified = match day.first() {
             Some((key, _)) if last.as_ref().is_some_and(|last| *stream > last) => {
                 Err(Finding { key: key.clone(), damage: Damage::Forked })
             }
-            _ => day.verify(stream, around),
+            _ => day.verify(stream, context),
         };
         match verified {
             Ok(hash) => before = hash.or(before),

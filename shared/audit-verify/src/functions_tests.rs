@@ -2,9 +2,9 @@
 
 use crate::{
     functions::{Day, Days, verify_days},
-    stream::{Damage, Finding, Known, Object, stream_of},
+    stream::{Damage, Finding, Object, StoredHead, stream_of},
 };
-use audit::{FunctionJournal, Noted, chain, digest::sha256};
+use audit::{FunctionJournal, Noted, chain, hash::sha256};
 use domain::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -45,9 +45,9 @@ fn days(world: &World) -> Objects {
     days
 }
 
-fn known(world: &World) -> Known {
+fn stored_head(world: &World) -> StoredHead {
     let note = world.state().notes.get(NAME).map(|(document, _)| document.clone()).unwrap();
-    Known::of_note(&note).unwrap()
+    StoredHead::of_note(&note).unwrap()
 }
 
 fn key(day: &str, seq: u64) -> String {
@@ -56,8 +56,8 @@ fn key(day: &str, seq: u64) -> String {
 
 /// The findings, with all objects. Verifies also as the log's reader does: first with the ends of the days alone, and
 /// then with the objects of the days that the findings name.
-fn verified(objects: &Objects, known: Option<&Known>, is_whole: bool) -> Vec<Finding> {
-    let verify = |days: &Days| verify_days(NAME, days, known, is_whole);
+fn verified(objects: &Objects, stored: Option<&StoredHead>, is_whole: bool) -> Vec<Finding> {
+    let verify = |days: &Days| verify_days(NAME, days, stored, is_whole);
     let with_objects = |(stream, objects): (&String, &Vec<Object>)| (stream.clone(), Day::Objects(objects.clone()));
     let found = verify(&objects.iter().map(with_objects).collect());
     let ends = objects.iter().map(|(stream, objects)| (stream.clone(), Day::of(stream, objects.clone())));
@@ -75,13 +75,13 @@ fn damaged(damage: impl Fn(&mut Objects)) -> [Vec<(String, Damage)>; 2] {
     let world = world();
     let mut days = days(&world);
     damage(&mut days);
-    let found = |known: Option<&Known>| -> Vec<(String, Damage)> {
-        verified(&days, known, true).into_iter().map(|finding| (finding.key, finding.damage)).collect()
+    let found = |stored: Option<&StoredHead>| -> Vec<(String, Damage)> {
+        verified(&days, stored, true).into_iter().map(|finding| (finding.key, finding.damage)).collect()
     };
     let mut without = found(None);
     let orphaned = without.pop().map(|(_, damage)| damage);
     assert_eq!(orphaned, Some(Damage::Orphaned), "nobody owns the stream, whatever else is wrong with it");
-    [found(Some(&known(&world))), without]
+    [found(Some(&stored_head(&world))), without]
 }
 
 fn of_day(days: &mut Objects, index: usize) -> &mut Vec<Object> {
@@ -94,7 +94,7 @@ fn three_days_that_nobody_touched_are_sound() {
     assert_eq!(damaged(|_| ()), [vec![], vec![]]);
     let world = World::default();
     record(&world);
-    assert_eq!(verified(&days(&world), Some(&known(&world)), true), []);
+    assert_eq!(verified(&days(&world), Some(&stored_head(&world)), true), []);
 }
 
 #[test]
@@ -174,13 +174,13 @@ fn a_stream_may_be_read_from_a_later_day_on() {
     let world = world();
     let mut days = days(&world);
     days.pop_first();
-    assert_eq!(verified(&days, Some(&known(&world)), false), []);
+    assert_eq!(verified(&days, Some(&stored_head(&world)), false), []);
 }
 
 #[test]
 fn a_day_that_the_note_does_not_know_is_a_fork() {
     let world = world();
-    let before = known(&world);
+    let before = stored_head(&world);
     record(&world);
     let found = verified(&days(&world), Some(&before), true);
     assert_eq!(found, [Finding { key: key("2026-04-19", 1), damage: Damage::Forked }]);
@@ -196,5 +196,5 @@ fn what_waits_is_not_missing() {
     world.advance(std::time::Duration::from_secs(24 * 3600));
     record(&world);
     assert_eq!(days(&world).values().map(Vec::len).collect::<Vec<_>>(), [3, 3, 3, 1]);
-    assert_eq!(verified(&days(&world), Some(&known(&world)), true), []);
+    assert_eq!(verified(&days(&world), Some(&stored_head(&world)), true), []);
 }

@@ -4,7 +4,7 @@
 //! The chains of the log reveal changes to a stream as long as the table is trustworthy. A digest does not depend on
 //! the table: to change, remove or forge an object of the log, an attacker would have to sign every later digest again.
 
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

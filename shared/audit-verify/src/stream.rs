@@ -5,11 +5,11 @@
 //! stream.
 
 use crate::link::Link;
-use audit::{chain, digest::sha256};
+use audit::{chain, hash::sha256};
 
 pub use crate::{
     finding::{Damage, Finding, worst},
-    known::Known,
+    stored_head::StoredHead,
 };
 
 /// One object of the log: its key, and its bytes including the final line break.
@@ -48,23 +48,23 @@ pub(crate) struct Read<'a> {
 
 /// Facts about a stream beside its objects.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Around<'a> {
+pub(crate) struct StreamContext<'a> {
     /// The hash that its first record must name, if known.
     pub(crate) before: Option<&'a str>,
     /// The data in the sale, or in the function's note.
-    pub(crate) known: Option<&'a Known>,
+    pub(crate) stored: Option<&'a StoredHead>,
     /// The hash that the first record after its end names.
     pub(crate) after: Option<&'a str>,
 }
 
 /// Verifies one session's stream: all objects whose keys begin with `stream` (`{day}/session/{id}`), ordered by key.
-/// Without `known` the end cannot be compared. Only a smoke test's sale is ever removed from the table, so a stream
+/// Without `stored` the end cannot be compared. Only a smoke test's sale is ever removed from the table, so a stream
 /// without a sale is a finding unless its records say that it is a smoke test's.
 ///
 /// # Errors
 /// The [`Finding`] of the first bad record.
-pub fn verify_stream(stream: &str, objects: &[Object], known: Option<&Known>) -> Result<(), Finding> {
-    verify_part(stream, objects, Around { before: Some(&sha256(b"")), known, after: None })?;
+pub fn verify_stream(stream: &str, objects: &[Object], stored: Option<&StoredHead>) -> Result<(), Finding> {
+    verify_part(stream, objects, StreamContext { before: Some(&sha256(b"")), stored, after: None })?;
     match objects.first() {
         Some((key, _)) if known.is_none() && !objects.iter().all(is_of_smoke_test) => {
             Err(Finding { key: key.clone(), damage: Damage::Orphaned })
@@ -78,18 +78,22 @@ fn is_of_smoke_test((_, bytes): &Object) -> bool {
 }
 
 /// Verifies the objects under one prefix. Returns the hash of the last record.
-pub(crate) fn verify_part(stream: &str, objects: &[Object], around: Around<'_>) -> Result<Option<String>, Finding> {
+pub(crate) fn verify_part(
+    stream: &str,
+    objects: &[Object],
+    context: StreamContext<'_>,
+) -> Result<Option<String>, Finding> {
     let mut intact: Vec<Read<'_>> = Vec::with_capacity(objects.len());
     for (index, (key, bytes)) in objects.iter().enumerate() {
         let found = |damage| Finding { key: key.clone(), damage };
         let place = Place::parse(key).filter(|place| is_in(place, stream)).ok_or_else(|| found(Damage::Foreign))?;
-        if around.known.is_some_and(|known| known.head.opened != place.opened) {
+        if context.stored.is_some_and(|stored| stored.head.opened != place.opened) {
             return Err(found(Damage::Foreign));
         }
         let expected = index as u64 + 1;
         if place.seq > expected {
             // An edit before the gap is reported first.
-            check_end(&intact, Around { known: None, after: None, ..around }, stream)?;
+            check_end(&intact, StreamContext { stored: None, after: None, ..context }, stream)?;
             return Err(missing(stream, expected, Damage::Deleted));
         }
         let line = bytes.strip_suffix(b"\n").filter(|line| !line.contains(&b'\n'));
@@ -114,18 +118,18 @@ pub(crate) fn verify_part(stream: &str, objects: &[Object], around: Around<'_>) 
         }
         // The next record shows which of the two before it was changed.
         let read = Read { key, line, link };
-        check_link(&intact, around.before, Some(read.link.prev.as_str()))?;
+        check_link(&intact, context.before, Some(read.link.prev.as_str()))?;
         intact.push(read);
     }
-    check_end(&intact, around, stream)?;
-    if let Some(known) = around.known {
-        if (intact.len() as u64) < known.published() {
+    check_end(&intact, context, stream)?;
+    if let Some(stored) = context.stored {
+        if (intact.len() as u64) < stored.published() {
             return Err(missing(stream, intact.len() as u64 + 1, Damage::Truncated));
         }
         for read in &intact {
             let seq = read.link.seq;
-            let is_other = known.waiting(seq).is_some_and(|entry| entry.line.as_bytes() != read.line);
-            if is_other || seq > known.head.count {
+            let is_other = stored.waiting(seq).is_some_and(|entry| entry.line.as_bytes() != read.line);
+            if is_other || seq > stored.head.count {
                 return Err(Finding { key: read.key.to_owned(), damage: Damage::Forked });
             }
         }
@@ -160,12 +164,12 @@ fn check_link(read: &[Read<'_>], start: Option<&str>, after: Option<&str>) -> Re
     }
 }
 
-/// Checks the last link, and the end against the known data.
-fn check_end(read: &[Read<'_>], around: Around<'_>, stream: &str) -> Result<(), Finding> {
-    let published = around.known.and_then(|known| Some((known.published(), known.published_hash()?)));
+/// Checks the last link, and the end against the stored head.
+fn check_end(read: &[Read<'_>], context: StreamContext<'_>, stream: &str) -> Result<(), Finding> {
+    let published = context.stored.and_then(|stored| Some((stored.published(), stored.published_hash()?)));
     let named = published.as_ref().filter(|(count, _)| *count == read.len() as u64).map(|(_, hash)| hash.as_str());
-    check_link(read, around.before, named.or(around.after))?;
-    if let Some(after) = around.after
+    check_link(read, context.before, named.or(context.after))?;
+    if let Some(after) = context.after
         && read.last().is_some_and(|last| sha256(last.line) != after)
     {
         // Only the digests can show whether this record was changed or later ones were removed.

@@ -1,7 +1,7 @@
 //! The hash chain of one stream, and the keys of its objects.
 
 pub use crate::line::VERSION;
-use crate::{digest::sha256, line::Place, record::Record, stream::Stream};
+use crate::{hash::sha256, line::Place, record::Record, stream::Stream};
 use domain::{
     Measurement, Sale,
     sale::{AuditEntry, AuditHead},

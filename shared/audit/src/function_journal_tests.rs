@@ -1,6 +1,6 @@
 //! A function's journal against ports that fail, lose replies and crash.
 
-use crate::{CommitError, FunctionJournal, Noted, digest::sha256};
+use crate::{CommitError, FunctionJournal, Noted, hash::sha256};
 use domain::{
     Alert, Metric, Timestamp,
     alert::Severity,
@@ -110,7 +110,7 @@ fn make_memory_unreadable(world: &World) {
 }
 
 #[test]
-fn a_memory_that_nobody_can_read_is_begun_anew_in_the_same_chain_and_told() {
+fn an_unreadable_state_begins_anew_in_the_same_chain_and_alerts() {
     let world = World::default();
     run(step(&world)).unwrap().unwrap();
     make_memory_unreadable(&world);
@@ -140,7 +140,7 @@ fn what_waits_outlives_a_memory_that_nobody_can_read() {
 
 /// Inbox Watch, FM-3: the note is lost, and with it the end of the stream.
 #[test]
-fn a_function_whose_note_is_lost_goes_on_in_the_log_and_that_is_told() {
+fn a_function_whose_note_is_lost_continues_its_stream_and_alerts() {
     let world = World::at(Timestamp::from_seconds(3600));
     run(step(&world)).unwrap().unwrap();
     world.state().notes.clear();
@@ -323,7 +323,7 @@ fn what_waits_is_published_without_the_functions_next_step() {
 }
 
 #[test]
-fn a_log_that_fails_is_asked_once_a_step_and_whatever_breaks_its_return_is_told() {
+fn a_failing_log_is_tried_once_a_step_and_its_return_alerts() {
     let failing = || {
         let world = World::default();
         world.plan(Plan::none().whenever("log.publish", Fault::Fail));

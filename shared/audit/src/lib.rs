@@ -6,9 +6,9 @@
 
 pub mod chain;
 mod chat_journal;
-pub mod digest;
 mod escalation;
 mod function_journal;
+pub mod hash;
 mod journal;
 mod line;
 pub mod record;
@@ -19,10 +19,10 @@ mod stream_journal;
 mod toll_journal;
 
 pub use chat_journal::{BridgeJournal, ChatJournal, SubscriberJournal};
-pub use digest::{AuditKey, AuditKeys};
 pub use domain::money::RefundStep;
 pub use escalation::escalated;
 pub use function_journal::{FunctionJournal, Notebook, Noted};
+pub use hash::{AuditKey, AuditKeys};
 pub use journal::{Change, CommitError, Committed};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;

@@ -1,6 +1,6 @@
 //! The records of a sale's events. Only this file defines which records an event has.
 
-use crate::{Body, Record, Source, Status, digest::sha256};
+use crate::{Body, Record, Source, Status, hash::sha256};
 use domain::{
     Timestamp,
     erasure::Store,

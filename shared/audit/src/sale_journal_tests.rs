@@ -1,6 +1,6 @@
 //! The journal against ports that fail, lose replies and crash.
 
-use crate::{Change, Journal, Record, Source, Status, digest::sha256};
+use crate::{Change, Journal, Record, Source, Status, hash::sha256};
 use domain::{Sale, SessionId, Timestamp, sale::Fulfilment};
 use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, every_single_fault, run};

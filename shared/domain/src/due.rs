@@ -67,7 +67,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Timestamp, ended::ended};
+    use crate::{Timestamp, poll_once::poll_once};
     use std::sync::Mutex;
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
         let clock = Seconds(Mutex::new(0));
         // The share ends at second 1 + 4: items are handled in the seconds 2, 3 and 4.
         let handle = |item: u32| async move { if item == 1 { Ok(()) } else { Err(()) } };
-        let report = ended(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], handle));
+        let report = poll_once(run(&clock, Duration::from_secs(4), vec![1, 2, 3, 4, 5], handle));
         assert_eq!((report.due, report.failed, report.left), (5, 2, 2));
     }
 }

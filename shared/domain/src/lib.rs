@@ -14,8 +14,6 @@ pub mod checkout_session;
 pub mod customer_text;
 pub mod deployment;
 pub mod due;
-#[cfg(test)]
-mod ended;
 mod enum_with_words;
 pub mod erasure;
 pub mod inbox;
@@ -25,9 +23,12 @@ pub mod metric;
 pub mod money;
 pub mod notebooks;
 pub mod operator;
+#[cfg(test)]
+mod poll_once;
 pub mod ports;
 pub mod query;
 pub mod recent;
+pub mod recorded_words;
 pub mod relay;
 pub mod renewable;
 pub mod retry;
@@ -47,7 +48,6 @@ pub mod toll;
 pub mod unknown_ids;
 pub mod verdict;
 mod web_address;
-pub mod words;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, SessionStage, Submission, Unusable};

@@ -2,7 +2,7 @@
 
 use crate::{
     CallerIdentity, Operator, Timestamp,
-    words::{self, InvalidWords},
+    recorded_words::{self, InvalidWords},
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -72,7 +72,7 @@ impl Authorisation {
     /// # Errors
     /// [`InvalidWords`].
     pub fn parse(by: &str, reason: &str) -> Result<Self, InvalidWords> {
-        Ok(Self { by: words::parse(by)?, reason: words::parse(reason)?, identity: None })
+        Ok(Self { by: recorded_words::parse(by)?, reason: recorded_words::parse(reason)?, identity: None })
     }
 
     /// The authorisation by an operator, for a reason.

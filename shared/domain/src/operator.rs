@@ -1,6 +1,6 @@
 //! The operator who decides about a sale by hand, with the reason.
 
-use crate::words::{self, InvalidWords};
+use crate::recorded_words::{self, InvalidWords};
 use serde::{Deserialize, Serialize};
 
 /// An operator who makes a decision.
@@ -46,7 +46,11 @@ impl Operator {
     /// # Errors
     /// [`InvalidWords`] when either cannot be logged.
     pub fn parse(by: &str, reason: Option<&str>) -> Result<Self, InvalidWords> {
-        Ok(Self { by: words::parse(by)?, reason: reason.map(words::parse).transpose()?, identity: None })
+        Ok(Self {
+            by: recorded_words::parse(by)?,
+            reason: reason.map(recorded_words::parse).transpose()?,
+            identity: None,
+        })
     }
 
     /// The same operator, known to AWS by this identity.

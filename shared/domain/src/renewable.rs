@@ -90,7 +90,7 @@ impl<T: Send + Sync> MadeFromSecret<T> {
 mod tests {
     use super::*;
     use crate::{
-        ended::ended,
+        poll_once::poll_once,
         ports::{SecretSource, StorageError},
     };
     use async_trait::async_trait;
@@ -135,29 +135,29 @@ mod tests {
     fn it_is_made_once_and_again_only_from_another_document() {
         let source = source("first");
         let (value, make) = (MadeFromSecret::new(source.clone()), maker());
-        let first = ended(value.get(&make)).unwrap();
-        assert_eq!((first.as_str(), ended(value.get(&make)).unwrap().as_str()), ("first 0", "first 0"));
+        let first = poll_once(value.get(&make)).unwrap();
+        assert_eq!((first.as_str(), poll_once(value.get(&make)).unwrap().as_str()), ("first 0", "first 0"));
         assert_eq!(source.reads.load(Ordering::Relaxed), 1);
-        assert!(ended(value.other_than(&first, &make)).is_none(), "there is no other document");
+        assert!(poll_once(value.other_than(&first, &make)).is_none(), "there is no other document");
         *source.document.lock().unwrap() = "second";
-        assert_eq!(ended(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
+        assert_eq!(poll_once(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
         // Another call was refused with the first secret at the same time: it gets what is made already.
-        assert_eq!(ended(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
-        assert_eq!(ended(value.get(&make)).unwrap().as_str(), "second 1");
+        assert_eq!(poll_once(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
+        assert_eq!(poll_once(value.get(&make)).unwrap().as_str(), "second 1");
         *source.document.lock().unwrap() = "third";
-        let second = ended(value.get(&make)).unwrap();
-        assert_eq!(ended(value.other_than(&second, &make)).unwrap().as_str(), "third 2");
+        let second = poll_once(value.get(&make)).unwrap();
+        assert_eq!(poll_once(value.other_than(&second, &make)).unwrap().as_str(), "third 2");
         *source.document.lock().unwrap() = "useless";
-        assert!(ended(value.other_than(&first, &make)).is_none());
+        assert!(poll_once(value.other_than(&first, &make)).is_none());
     }
 
     #[test]
     fn a_useless_document_is_read_once_more() {
         let source = source("useless");
         let (value, make) = (MadeFromSecret::new(source.clone()), maker());
-        assert!(ended(value.get(&make)).is_err());
+        assert!(poll_once(value.get(&make)).is_err());
         assert_eq!(source.reads.load(Ordering::Relaxed), 2);
         *source.document.lock().unwrap() = "mended";
-        assert_eq!(ended(value.get(&make)).unwrap().as_str(), "mended 0");
+        assert_eq!(poll_once(value.get(&make)).unwrap().as_str(), "mended 0");
     }
 }

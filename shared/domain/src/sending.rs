@@ -92,7 +92,7 @@ async fn settle_gone(mailbox: &dyn Mailbox, draft: &Draft) -> Sending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ended::ended, ports::OutgoingMail};
+    use crate::{poll_once::poll_once, ports::OutgoingMail};
     use async_trait::async_trait;
     use std::sync::Mutex;
 
@@ -137,7 +137,7 @@ mod tests {
         let script = Script(Mutex::new(answers.chars().rev().collect()));
         let draft = Draft { id: "d".into(), internet_message_id: "<d@x>".into() };
         let sending =
-            ended(async { if settles { settle(&script, &draft).await } else { send(&script, &draft).await } });
+            poll_once(async { if settles { settle(&script, &draft).await } else { send(&script, &draft).await } });
         assert!(script.0.lock().unwrap().is_empty(), "{answers}: somebody did not look");
         format!("{sending:?}")
     }
@@ -146,7 +146,7 @@ mod tests {
     fn a_mailbox_answers_if_it_can_look_for_a_mail() {
         for (reply, expected) in [('y', true), ('n', true), ('u', false), ('l', false)] {
             let script = Script(Mutex::new(vec![reply]));
-            assert_eq!(ended(super::answers(&script)).is_ok(), expected, "{reply}");
+            assert_eq!(poll_once(super::answers(&script)).is_ok(), expected, "{reply}");
         }
     }
 

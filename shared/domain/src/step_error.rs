@@ -2,7 +2,7 @@
 
 use crate::{
     ports::{MailError, PaymentError, QueueError, StorageError},
-    words::InvalidWords,
+    recorded_words::InvalidWords,
 };
 use std::{borrow::Cow, error::Error, fmt};
 

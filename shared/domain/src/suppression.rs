@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worse_or_critical_in_another_way_is_told() {
+    fn a_more_severe_or_another_critical_alert_is_sent() {
         let mut suppression = Suppression::new(Duration::from_secs(60));
         let mut decide =
             |severity, detail| suppression.decide(&alert(severity, "CACHE_READ", "cs_live_abcdefgh", detail), at(1));

@@ -86,7 +86,7 @@ impl Inbox for World {
 
 #[async_trait]
 impl Broadcast for World {
-    async fn tell(&self, line: &str) -> Result<(), StorageError> {
+    async fn announce(&self, line: &str) -> Result<(), StorageError> {
         let write = self.boundary("broadcast.tell", |state| state.broadcasts.push(line.to_owned()));
         write.await.map_err(|_| StorageError { operation: "broadcast", source: "planned fault".into() })
     }

@@ -252,7 +252,7 @@ fn what_somebody_else_put_in_its_place_is_not_signed() {
 }
 
 #[test]
-fn a_record_that_is_gone_already_is_told_and_stays_on_record() {
+fn a_missing_record_alerts_and_stays_in_the_digest() {
     let world = world();
     let keys = publish(&world, 2);
     world.state().log.remove(&keys[1]);
@@ -282,7 +282,7 @@ fn critical(world: &World, part: &str) -> usize {
 
 /// A record is overwritten, and the sale's head adapted to it, before the digest: the newest bytes are never signed.
 #[test]
-fn a_record_that_was_written_over_before_its_digest_is_told_and_never_sound() {
+fn a_record_that_was_overwritten_before_its_digest_alerts_and_is_never_sound() {
     for late in [false, true] {
         let world = world();
         let keys = publish(&world, 2);
@@ -483,7 +483,7 @@ fn the_head_is_announced_once_a_day() {
 }
 
 #[test]
-fn messages_that_say_nothing_are_told_apart() {
+fn unreadable_messages_are_distinguished_from_test_messages() {
     let world = world();
     world.state().log_notices.insert("test".into(), r#"{"Service":"Amazon S3","Event":"s3:TestEvent"}"#.into());
     world.state().log_notices.insert("odd".into(), "hello".into());

@@ -19,7 +19,7 @@ fn alerts_of(world: &World, wrong: &[&'static str], unknown: &[&'static str]) ->
 }
 
 #[test]
-fn each_thing_is_told_once_when_it_stops_and_once_when_it_starts_to_work() {
+fn each_check_alerts_once_when_it_fails_and_once_when_it_recovers() {
     let world = World::at(Timestamp::from_millis(0));
     assert_eq!(alerts_after(&world, &[]), []);
     let gemini = (Channel::Critical, "Gemini: refused".to_owned());
@@ -50,7 +50,7 @@ fn what_could_not_be_looked_at_does_not_work_again() {
 
 /// An alert that is sent once must not be suppressed by another of a moment ago (Cache Alert, invariant 6).
 #[test]
-fn what_stops_and_starts_together_is_told_of_each_within_the_window_of_the_others() {
+fn simultaneous_failures_and_recoveries_each_raise_an_alert() {
     let world = World::at(Timestamp::from_millis(0)).suppressing(Duration::from_secs(60));
     let queues = ["e-mail retry queue", "email queue", "notices queue", "orders queue", "payments queue"];
     let others = ["Gemini", "Stripe", "archive bucket", "audit bucket", "audit key", "critical topic", "mailbox"];
@@ -65,7 +65,7 @@ fn what_stops_and_starts_together_is_told_of_each_within_the_window_of_the_other
 }
 
 #[test]
-fn without_a_memory_it_is_told_every_time() {
+fn without_a_stored_state_every_run_alerts() {
     let world = World::at(Timestamp::from_millis(0));
     world.plan(Plan::none().whenever("notes.load", Fault::Fail).whenever("notes.save", Fault::Fail));
     for _ in 0..2 {

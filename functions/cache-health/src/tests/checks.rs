@@ -15,7 +15,7 @@ fn an_empty_cache_is_healthy_and_each_check_is_on_record() {
 }
 
 #[test]
-fn the_first_failed_probe_is_told_to_nobody_the_second_is_critical_and_recovery_is_announced() {
+fn the_second_failed_probe_alerts_and_recovery_is_announced() {
     let stage = Stage::new();
     stage.site.0.store(false, Ordering::Relaxed);
     assert_eq!(stage.check().overall, Health::Failed);
@@ -45,7 +45,7 @@ fn the_first_failed_probe_is_told_to_nobody_the_second_is_critical_and_recovery_
 }
 
 #[test]
-fn counts_are_told_when_a_threshold_is_passed_and_nothing_young_is_removed_for_them() {
+fn counts_alert_when_a_threshold_is_passed_and_nothing_young_is_removed_for_them() {
     let mut stage = Stage::new();
     (stage.settings.count_warn, stage.settings.count_critical) = (3, 5);
     let grow_to = |count| (0..count).for_each(|number| stage.entry(number, DAY));
@@ -64,7 +64,7 @@ fn counts_are_told_when_a_threshold_is_passed_and_nothing_young_is_removed_for_t
 }
 
 #[test]
-fn a_corrupt_entry_is_found_told_once_and_not_forgotten_and_nothing_is_changed_by_a_check() {
+fn a_corrupt_entry_alerts_once_stays_degraded_and_is_not_removed() {
     let stage = Stage::new();
     (0..300).for_each(|number| stage.entry(number, DAY + Duration::from_secs(number as u64)));
     stage.world.state().corrupt_entries.insert(session(7));
@@ -117,7 +117,7 @@ fn a_run_reads_its_state_once_and_writes_it_twice() {
 }
 
 #[test]
-fn corrupt_entries_are_told_one_by_one_and_those_beyond_what_is_remembered_together() {
+fn corrupt_entries_alert_one_by_one_and_those_beyond_the_limit_together() {
     let stage = Stage::new();
     (0..45).for_each(|number| stage.entry(number, DAY));
     stage.world.state().corrupt_entries.extend((0..45).map(session));

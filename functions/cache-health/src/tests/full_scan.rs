@@ -50,7 +50,7 @@ fn are_right(stage: &Stage) -> bool {
 }
 
 #[test]
-fn whatever_breaks_on_sunday_the_counters_are_put_right_once_and_that_is_on_record_and_told() {
+fn every_fault_of_the_full_scan_corrects_the_counters_once_with_a_record_and_an_alert() {
     let clean = drifted();
     clean.check();
     assert!(are_right(&clean));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_return_too() {
+fn an_unreadable_cache_fails_at_once_and_alerts_at_the_second_check() {
     let stage = Stage::new();
     stage.world.plan(Plan::none().whenever("cache.totals", Fault::Fail));
     let record = stage.check();
@@ -35,7 +35,7 @@ fn a_cache_that_cannot_be_read_is_failed_at_once_told_the_second_time_and_its_re
 
 /// With the shortest interval two outages may begin within the minute in which equal alerts are sent once.
 #[test]
-fn an_outage_that_begins_again_within_a_minute_is_told_again() {
+fn an_outage_that_begins_again_within_a_minute_alerts_again() {
     let mut stage = Stage::new();
     stage.settings.failures_critical = 1;
     let mut told = Vec::new();
@@ -54,7 +54,7 @@ fn an_outage_that_begins_again_within_a_minute_is_told_again() {
 /// The stored state is in the failing table, so no check is recorded, but two consecutive failures are
 /// still critical.
 #[test]
-fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
+fn a_table_that_fails_altogether_alerts_the_second_time_and_its_recovery_alerts_too() {
     for boundary in ["notes.load", "notes.save"] {
         let stage = Stage::new();
         stage.world.plan(Plan::none().whenever(boundary, Fault::Fail));
@@ -75,7 +75,7 @@ fn a_table_that_fails_altogether_is_told_the_second_time_and_its_return_too() {
 }
 
 #[test]
-fn a_log_that_fails_is_told_once_and_its_return_too() {
+fn a_failing_log_alerts_once_and_so_does_its_recovery() {
     let stage = Stage::new();
     stage.world.plan(Plan::none().whenever("log.publish", Fault::Fail));
     (0..10).for_each(|_| drop(stage.check()));

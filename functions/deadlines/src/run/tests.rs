@@ -120,7 +120,7 @@ fn what_nobody_works_on_is_sent_again_less_and_less_often_and_louder_and_louder(
 
 /// Email Retry, FM-01.
 #[test]
-fn a_retry_that_nobody_makes_is_told_and_made() {
+fn a_lost_retry_alerts_and_is_made() {
     let retrying = Mail::Retrying { due: START, progress: Progress::default() };
     let fulfilment = Fulfilment::Ready { at: START, archived: true };
     let world = world([sale(1).with("fulfilment", fulfilment).with("mail", retrying)]);

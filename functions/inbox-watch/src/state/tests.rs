@@ -104,7 +104,7 @@ fn a_stored_list_that_is_too_long_is_cut_at_the_next_run() {
 
 /// Inbox Watch, G6, with the end of the list inside a second in which many messages arrived.
 #[test]
-fn messages_of_one_second_are_told_apart() {
+fn messages_of_one_second_are_distinguished() {
     let mut state = seeded();
     let all: Vec<Arrival> = (0..700).map(|number| arrival(7, &format!("m{number}"))).collect();
     let mut taken = 0;

@@ -50,7 +50,7 @@ fn a_members_reply_by_mail_is_in_the_thread_and_operators_are_alerted() {
     let world = answered("Member@Example.com", &format!("{TEXT}\r\n"));
     look(&world, "a").unwrap().unwrap();
     assert_eq!(thread(&world), [TEXT]);
-    assert_eq!(told_of(&world, "BRIDGE_MESSAGE"), 1);
+    assert_eq!(alerts_with(&world, "BRIDGE_MESSAGE"), 1);
     assert!(!is_inquiry(&world, "m1"), "it is work on the Bridge, and no second one");
     assert_eq!(outcomes(&world), ["sent"], "acknowledged like every message");
     mails(&world, "m2", MEMBER, "And Thursday.");

@@ -35,7 +35,7 @@ fn a_stranger_gets_the_resources_at_once_and_a_person_reads_the_message() {
     let answers = answers(&world);
     assert!(answers.len() == 2 && is_help(&answers[1]) && answers[1].contains("9-8-8"), "{answers:?}");
     assert!(is_inquiry(&world, "m2"));
-    assert_eq!(told_of(&world, "DISCLOSURE"), 1);
+    assert_eq!(alerts_with(&world, "DISCLOSURE"), 1);
     let records = recorded(&world);
     assert_eq!(records.len(), 1);
     let decided = &records[0]["authority"];
@@ -90,7 +90,7 @@ fn machines_and_unconfirmed_senders_get_nothing_and_harmless_words_the_usual_ans
     forged.state().inbox[0].message.headers.clear();
     look(&forged, "a").unwrap().unwrap();
     assert!(answers(&forged).is_empty() && recorded(&forged).len() == 1 && is_inquiry(&forged, "m1"));
-    assert_eq!(told_of(&forged, "read it now; its sender is not confirmed and gets no mail"), 1);
+    assert_eq!(alerts_with(&forged, "read it now; its sender is not confirmed and gets no mail"), 1);
     for text in ["How do I kill a subscription?", "Can I give my son two of my warfarin tablets?", ""] {
         let world = written(text);
         look(&world, "a").unwrap().unwrap();
@@ -109,8 +109,8 @@ fn every_disclosure_is_answered_up_to_five_a_day() {
     }
     look(&world, "last").unwrap().unwrap();
     assert_eq!(answers(&world).len(), 5);
-    assert_eq!((recorded(&world).len(), told_of(&world, "DISCLOSURE")), (8, 8));
-    assert_eq!(told_of(&world, "no sources of help are sent"), 3);
+    assert_eq!((recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (8, 8));
+    assert_eq!(alerts_with(&world, "no sources of help are sent"), 3);
     assert!((1..=8).all(|number| is_inquiry(&world, &format!("m{number}"))));
     arrives(&world, "other", "other@example.com", TEXT);
     look(&world, "other").unwrap().unwrap();
@@ -140,7 +140,7 @@ fn sources_of_help_that_were_not_sent_do_not_count() {
         look(&world, &format!("run {number}")).unwrap().unwrap();
         arrives(&world, &format!("m{number}"), "stranger@example.com", TEXT);
     }
-    assert_eq!(told_of(&world, "sources of help were not sent"), 6);
+    assert_eq!(alerts_with(&world, "sources of help were not sent"), 6);
     world.plan(Plan::none());
     look(&world, "last").unwrap().unwrap();
     let answers = answers(&world);
@@ -186,7 +186,7 @@ fn the_alert_does_not_wait_for_the_sale() {
     world.plan(Plan::none().whenever("inbox.sale_of", Fault::Fail));
     look(&world, "a").unwrap().unwrap();
     look(&world, "b").unwrap().unwrap();
-    assert_eq!((answers(&world).len(), recorded(&world).len(), told_of(&world, "DISCLOSURE")), (0, 1, 1));
+    assert_eq!((answers(&world).len(), recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (0, 1, 1));
 }
 
 /// Nor do the alert and the answer wait for the announcement, which follows once (Inbox Watch, invariant 6).
@@ -202,7 +202,7 @@ fn the_sources_of_help_do_not_wait_for_the_announcement() {
         looks(&world, runs, "an announcement that fails stops no run");
         let sent = answers(&world);
         assert!(sent.len() == helped && sent.iter().all(|answer| is_help(answer)), "{sent:?}");
-        assert_eq!((recorded(&world).len(), told_of(&world, "DISCLOSURE")), (1, 1));
+        assert_eq!((recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (1, 1));
         assert!(is_inquiry(&world, "m1") && saved_state(&world).at_hand.len() == 1, "it is still to be announced");
         world.plan(Plan::none());
         looks(&world, 3, "the announcement follows");
@@ -221,7 +221,7 @@ fn a_text_is_read_again_after_announcements_that_failed() {
     looks(&world, MOST_FAILURES - 1, "a text that cannot be read stops no run");
     world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
     look(&world, "unread").unwrap().unwrap();
-    assert_eq!(told_and_sent(&world), (1, 0));
+    assert_eq!(announced_and_sent(&world), (1, 0));
     world.plan(Plan::none());
     look(&world, "read").unwrap().unwrap();
     assert!(is_help(&answers(&world)[0]));
@@ -236,7 +236,7 @@ fn whatever_breaks_a_disclosure_is_answered_once() {
         assert!(answers.iter().all(|answer| is_help(answer)), "{what}: {answers:?}");
         // A mailbox that fails is not asked again (Inbox Watch, FM-4): then a person answers.
         let is_failure = what.starts_with("Fail") || what.starts_with("LoseReply");
-        let is_unsent = told_of(&world, "AUTORESPONSE") == 1 && is_failure;
+        let is_unsent = alerts_with(&world, "AUTORESPONSE") == 1 && is_failure;
         assert!(answers.len() == 1 || (answers.is_empty() && is_unsent), "{what}: {answers:?}");
         assert!(recorded(&world).len() == 1 && is_inquiry(&world, "m1"), "{what}: {:?}", recorded(&world));
         assert!(

@@ -22,9 +22,9 @@ fn holds(world: &World, what: &str) {
         "sent" => assert_eq!(sent, 1, "{what}"),
         "not_sent" => {
             assert_eq!(sent, 0, "{what}");
-            assert!(told_of(world, "was not sent") >= 1, "{what}: not announced");
+            assert!(alerts_with(world, "was not sent") >= 1, "{what}: not announced");
         }
-        "unknown" => assert!(told_of(world, "may or may not have gone") >= 1, "{what}: not announced"),
+        "unknown" => assert!(alerts_with(world, "may or may not have gone") >= 1, "{what}: not announced"),
         other => panic!("{what}: {other}"),
     }
 }
@@ -72,10 +72,10 @@ fn a_failure_after_which_the_mailbox_may_send_is_no_refusal() {
     let world = replied();
     world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Refuse(504)));
     look(&world, "a").unwrap().unwrap();
-    assert!(outcomes(&world).is_empty() && told_of(&world, "was not sent") == 0);
+    assert!(outcomes(&world).is_empty() && alerts_with(&world, "was not sent") == 0);
     world.plan(Plan::none());
     look(&world, "b").unwrap().unwrap();
-    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
+    assert_eq!((outcomes(&world), announced_and_sent(&world)), (vec!["sent".to_owned()], (1, 1)));
 }
 
 /// The mailbox is still sending the draft when the next run tries it again, and refuses for the moment.
@@ -87,14 +87,14 @@ fn a_temporary_refusal_after_a_lost_reply_does_not_say_that_nothing_was_sent() {
         for (run, fault) in [("a", Fault::LoseReply), ("b", Fault::Refuse(status))] {
             world.plan(Plan::none().whenever("mailbox.send_draft", fault));
             look(&world, run).unwrap().unwrap();
-            assert!(outcomes(&world).is_empty() && told_of(&world, "was not sent") == 0, "{status}: {run}");
+            assert!(outcomes(&world).is_empty() && alerts_with(&world, "was not sent") == 0, "{status}: {run}");
         }
         world.plan(Plan::none());
         look(&world, "c").unwrap().unwrap();
         world.state().inbox.push(unread("m2", 2, "buyer@example.com"));
         look(&world, "d").unwrap().unwrap();
         assert_eq!(outcomes(&world), ["sent", "skipped_cooldown"], "{status}");
-        assert_eq!(told_and_sent(&world), (2, 1), "{status}");
+        assert_eq!(announced_and_sent(&world), (2, 1), "{status}");
     }
 }
 
@@ -113,7 +113,7 @@ fn a_run_beside_another_does_nothing() {
 
 /// Inbox Watch, invariant 6: while the topic accepts nothing, no message is abandoned.
 #[test]
-fn nothing_is_given_up_before_operators_were_told() {
+fn no_message_is_abandoned_before_operators_are_alerted() {
     let world = replied();
     world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
     looks(&world, 4 * MOST_FAILURES, "an announcement that fails stops no run");
@@ -126,7 +126,7 @@ fn nothing_is_given_up_before_operators_were_told() {
 
 /// A message that the mailbox never returns: operators are alerted that it exists, and finally that it was abandoned.
 #[test]
-fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
+fn an_unreadable_message_is_announced_without_details_and_abandoned() {
     let world = replied();
     world.plan(Plan::none().whenever("inbox.message", Fault::Fail));
     for _ in 0..MOST_FAILURES {
@@ -136,8 +136,8 @@ fn a_message_that_cannot_be_read_is_told_without_details_and_given_up() {
     assert_eq!(world.state().broadcasts, [answer::WITHOUT_DETAILS]);
     assert!(outcomes(&world).is_empty());
     looks(&world, 2 * MOST_FAILURES, "a message that cannot be read stops no run");
-    assert_eq!((outcomes(&world), told_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
-    assert_eq!(told_of(&world, "could not be handled"), 1);
+    assert_eq!((outcomes(&world), announced_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
+    assert_eq!(alerts_with(&world, "could not be handled"), 1);
 }
 
 /// A message in work is fetched by its id, so it does not wait for a list that fails or hangs.
@@ -147,11 +147,11 @@ fn a_message_in_work_is_handled_although_the_inbox_cannot_be_listed() {
         let world = replied();
         world.plan(Plan::none().whenever("broadcast.tell", Fault::Fail));
         look(&world, "a").unwrap().unwrap();
-        assert_eq!(told_and_sent(&world), (0, 0));
+        assert_eq!(announced_and_sent(&world), (0, 0));
         world.plan(Plan::none().whenever("inbox.arrived", fault));
         assert!(look_with(&world, "b", (&world, &world), &world, &keys("v1")).unwrap().is_err());
-        assert_eq!(told_and_sent(&world), (1, 1), "{fault:?}");
-        assert_eq!(told_of(&world, "cannot be watched"), 1, "{fault:?}");
+        assert_eq!(announced_and_sent(&world), (1, 1), "{fault:?}");
+        assert_eq!(alerts_with(&world, "cannot be watched"), 1, "{fault:?}");
     }
 }
 
@@ -186,7 +186,7 @@ fn a_message_that_hangs_is_cut_off_and_the_next_one_is_dealt_with() {
         assert_eq!(report, Report { looked: true, new: 2, finished: 1, failed: 1 });
         assert_eq!(world.state().broadcasts, ["Incoming: from other@example.com — subject: Hello"]);
         look(&world, "b").unwrap().unwrap();
-        assert_eq!(told_and_sent(&world), (2, 2));
+        assert_eq!(announced_and_sent(&world), (2, 2));
     }
 }
 
@@ -200,7 +200,7 @@ fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_w
     let dies =
         |number: u32| look_with(&world, &format!("a{number}"), (&deadly, &world), &NoLimit, &keys("v1")).is_none();
     assert!(dies(1) && dies(2));
-    assert_eq!(told_and_sent(&world), (0, 0));
+    assert_eq!(announced_and_sent(&world), (0, 0));
     assert!(dies(3));
     assert_eq!(world.state().broadcasts, ["Incoming: from other@example.com — subject: Hello"]);
     assert_eq!(outcomes(&world), ["sent"]);
@@ -211,7 +211,7 @@ fn a_message_that_kills_the_process_counts_as_failed_and_the_next_one_is_dealt_w
         (outcomes(&world), saved_state(&world).at_hand.len()),
         (vec!["sent".to_owned(), "given_up".to_owned()], 0)
     );
-    assert_eq!(told_of(&world, "could not be handled"), 1);
+    assert_eq!(alerts_with(&world, "could not be handled"), 1);
 }
 
 /// The runs after it die while the inbox is listed. That says nothing against the message.

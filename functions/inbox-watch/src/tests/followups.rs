@@ -327,7 +327,7 @@ fn whatever_breaks_a_reply_orders_one_followup() {
     for (world, what) in broken(|| asked("And in Halifax?"), 20) {
         looks(&world, 8, &what);
         assert_eq!(ordered(&world).as_deref(), Some("And in Halifax?"), "{what}");
-        assert!(!world.state().queue.is_empty() || told_of(&world, "ORACLE-FOLLOWUP") > 0, "{what}");
+        assert!(!world.state().queue.is_empty() || alerts_with(&world, "ORACLE-FOLLOWUP") > 0, "{what}");
         assert_eq!((outcome(&world, "m1"), waiting(&world)), (Some(FollowupReply::Ordered), 0), "{what}");
         let answers = answers(&world);
         assert!(answers.len() <= 1 && answers.iter().all(|answer| answer == texts::FOLLOWUP_ORDERED), "{what}");

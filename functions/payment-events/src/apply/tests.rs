@@ -180,7 +180,7 @@ fn an_inquiry_alerts_and_changes_nothing_until_it_escalates() {
 
 /// A closed dispute does not hide another one.
 #[test]
-fn disputes_are_told_apart_by_their_id() {
+fn disputes_are_distinguished_by_their_id() {
     let world = world();
     tell(&world, dispute(1, DisputeStatus::WarningNeedsResponse)).unwrap().unwrap();
     tell(&world, dispute(1, DisputeStatus::WarningClosed)).unwrap().unwrap();

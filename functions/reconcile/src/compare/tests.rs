@@ -76,7 +76,7 @@ fn what_is_delivered_on_a_list_or_given_back_is_in_order() {
 }
 
 #[test]
-fn a_paid_session_nobody_knows_is_told_and_ordered() {
+fn an_unknown_paid_session_alerts_and_is_ordered() {
     let mut unusable = session(2);
     unusable.metadata.remove("tier");
     let world = world([session(1), unusable], []);
@@ -137,7 +137,7 @@ fn what_is_not_paid_too_old_or_only_just_paid_is_left_alone() {
 }
 
 #[test]
-fn a_sale_that_ended_nowhere_is_put_back_and_one_that_nobody_looks_at_is_told() {
+fn a_sale_on_no_list_is_ordered_and_an_overdue_one_alerts() {
     // A state that only a defect produces: a held mail without a review.
     let astray = delivered(1).with("mail", Mail::Held);
     assert_eq!(astray.open_work(), None);
@@ -173,7 +173,7 @@ fn a_sale_that_failed_for_want_of_a_payment_is_ordered_once_it_is_paid() {
 
 /// A lost event is made up for: its report is queued like the event.
 #[test]
-fn refunds_and_disputes_are_told_again() {
+fn refunds_and_disputes_are_queued_again() {
     let world = world([session(1)], [delivered(1)]);
     let payment = domain::money::PaymentId::parse("pi_1").unwrap();
     let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
@@ -284,7 +284,7 @@ fn the_first_complete_comparison_after_an_outage_reaches_back_to_the_last_one_be
 
 /// Product Tiers, invariant 1.
 #[test]
-fn another_amount_than_the_price_is_recorded_and_told_once() {
+fn another_amount_than_the_price_is_recorded_and_alerts_once() {
     let discounted = CheckoutSession { amount_total: Some(450), ..session(1) };
     let foreign = CheckoutSession { currency: Some("usd".into()), ..session(2) };
     let world = world([discounted, foreign, session(3)], [delivered(1), delivered(2), delivered(3)]);

@@ -1,7 +1,7 @@
 //! Checks an order's payment, and reads the question that was paid for.
 
 use super::Worker;
-use audit::digest;
+use audit::hash;
 use domain::{
     FirstVerdict, PaymentStatus, Query, Sale, StepError, Submission, Tier, Unusable,
     message::OrderedBy,
@@ -30,7 +30,7 @@ pub(super) struct Followed {
 impl Bought {
     fn new(Submission { tier, query }: Submission, buyer: Buyer, smoke: bool) -> Self {
         let Buyer { email_tag, locale } = buyer;
-        let purchase = Purchase { smoke, tier, query_hash: digest::query_hash(&query), email_tag, locale };
+        let purchase = Purchase { smoke, tier, query_hash: hash::query_hash(&query), email_tag, locale };
         Self { tier, query, purchase, followed: None }
     }
 

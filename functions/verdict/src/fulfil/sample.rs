@@ -1,6 +1,6 @@
 //! Samples verdicts with replaced terms for operators to read.
 
-use audit::digest;
+use audit::hash;
 use domain::{Alert, SessionId, Timestamp, alert::Severity};
 
 /// The size of the sample: one verdict in this many.
@@ -9,7 +9,7 @@ const ONE_IN: u32 = 100;
 /// Selects one in a hundred of the verdicts in which the filter replaced a term, by the hash of the session: an
 /// operator reads it and decides whether the replacement was needed (content filter, failure mode 2).
 pub(super) fn of(gate: &gates::Run, session: &SessionId, now: Timestamp) -> Option<Alert> {
-    let [a, b, c, d, ..] = digest::sha256_raw(session.as_str().as_bytes());
+    let [a, b, c, d, ..] = hash::sha256_raw(session.as_str().as_bytes());
     if gate.term_count() == 0 || !u32::from_be_bytes([a, b, c, d]).is_multiple_of(ONE_IN) {
         return None;
     }

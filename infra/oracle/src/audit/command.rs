@@ -124,10 +124,10 @@ pub(crate) fn verified(arguments: &VerifyArguments) -> Result<Outcome, CommandEr
     let digests = wait(arguments.trust.digests(&deployed, arguments.heads.clone()))?;
     let ports = deployed.log_ports();
     let mut progress = Progress::new("streams");
-    let tell = |found: &Verification| progress.tell(found.streams, found.records);
+    let show = |found: &Verification| progress.show(found.streams, found.records);
     let found = wait(async {
-        let found = log_reader::verify(&ports, digests.as_ref(), &since, System.now(), tell).await?;
-        known_findings::tell_apart(ports.objects.as_ref(), found, &known).await
+        let found = log_reader::verify(&ports, digests.as_ref(), &since, System.now(), show).await?;
+        known_findings::split_known(ports.objects.as_ref(), found, &known).await
     })?;
     progress.end();
     Ok(found)
@@ -147,7 +147,7 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
         None => arguments.target.open()?.log_ports().objects,
     };
     let mut progress = Progress::new("sales");
-    let report = wait(log_reader::report(&objects, &period, |sales, records| progress.tell(sales, records)))?;
+    let report = wait(log_reader::report(&objects, &period, |sales, records| progress.show(sales, records)))?;
     progress.end();
     if let Some(file) = &arguments.html {
         let time = for_the_title(&period);
@@ -165,7 +165,7 @@ fn copied_log(target: &Target) -> Result<CopiedLog, CommandError> {
     };
     let mut progress = Progress::new("digests");
     let (digests, log) = (Arc::new(parts.store) as Arc<dyn DigestStore>, deployed.log_ports().objects);
-    let copied = wait(CopiedLog::fetch(&digests, log, |sequence, records| progress.tell(sequence, records)))?;
+    let copied = wait(CopiedLog::fetch(&digests, log, |sequence, records| progress.show(sequence, records)))?;
     progress.end();
     let until = copied.until().map_or_else(|| "there is no digest yet".to_owned(), output::minute);
     writeln!(std::io::stderr(), "from the hourly copies, as of the last digest: {until}")?;

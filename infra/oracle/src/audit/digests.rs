@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use audit::digest::sha256;
+use audit::hash::sha256;
 use audit_verify::{
     Verification,
     signed_digest::{Document, Signature},

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use audit::digest::{sha256, sha256_raw};
+use audit::hash::{sha256, sha256_raw};
 use audit_verify::{
     Verification,
     stream::{Damage, Finding, stream_of},
@@ -46,7 +46,7 @@ pub(crate) fn read(file: Option<&Path>) -> Result<BTreeSet<ListedFinding>, Comma
 
 /// Separates known findings from new ones. A damaged digest never counts as known, because no digest after it is
 /// verified.
-pub(crate) async fn tell_apart(
+pub(crate) async fn split_known(
     objects: &dyn AuditObjects,
     mut verification: Verification,
     known: &BTreeSet<ListedFinding>,
@@ -86,7 +86,7 @@ mod tests {
         let digests = Some(DigestReport { findings: digests, ..DigestReport::default() });
         let verification = Verification { findings, digests, ..Verification::default() };
         let known = known.iter().cloned().collect();
-        crate::command::wait(tell_apart(world, verification, &known)).unwrap()
+        crate::command::wait(split_known(world, verification, &known)).unwrap()
     }
 
     #[test]

@@ -10,10 +10,12 @@ use std::{
 
 use audit_verify::{
     Aggregate, Period, Verification,
-    digests::{DIGESTED_WITHIN, DigestedStream},
+    digests::{DIGESTED_WITHIN, Digested, DigestedStream},
     functions::{Day, Days, verify_days},
     report::Report,
-    stream::{Damage, Finding, Known, Object, function_of_stream, session_of_stream, stream_of, verify_stream, worst},
+    stream::{
+        Damage, Finding, Object, StoredHead, function_of_stream, session_of_stream, stream_of, verify_stream, worst,
+    },
 };
 use domain::{
     SessionId, Timestamp,
@@ -122,22 +124,22 @@ pub(crate) async fn verify(
     let mut all = Verification::default();
     let mut functions: BTreeMap<String, (Days, Vec<Finding>)> = BTreeMap::new();
     let work = |stream: String, listed: Vec<ListedObject>| {
-        let said = Said { digested: digested.take(&stream), limit };
+        let comparison = DigestComparison { digested: digested.take(&stream), limit };
         let ports = ports.clone();
         async move {
-            let verification = examine(&ports, &stream, listed, &said).await?;
+            let verification = examine(&ports, &stream, listed, &comparison).await?;
             Ok((stream, verification))
         }
     };
     let done = |(stream, found): (String, Seen)| {
         match found {
             Seen::Judged(verification) => all.merge(verification),
-            Seen::Day(day, said) => {
+            Seen::Day(day, by_digests) => {
                 let name = function_of_stream(&stream).unwrap_or_default().to_owned();
                 let (days, findings) = functions.entry(name).or_default();
                 days.insert(stream.clone(), day);
-                findings.extend(said.finding);
-                all.undigested.extend(said.undigested);
+                findings.extend(by_digests.finding);
+                all.undigested.extend(by_digests.undigested);
             }
         }
         seen.insert(stream);
@@ -155,24 +157,38 @@ pub(crate) async fn verify(
                 .map_err(CommandError::unreadable_log)?,
         );
     }
-    for stream in stored_sales(ports, since).await?.into_iter().chain(others) {
-        if seen.insert(stream.clone()) {
-            let said = Said { digested: digested.take(&stream), limit };
-            if let Seen::Judged(verification) =
-                examine(ports, &stream, Vec::new(), &said).await.map_err(CommandError::unreadable_log)?
-            {
-                all.merge(verification);
-            }
-        }
-    }
-    // Streams that are in the digests, but neither in the log nor in the table.
-    for stream in digested.streams() {
-        all.findings.extend(digested.take(&stream).compare(&[], |_| false));
-    }
+    let stored = stored_sales(ports, since).await?.into_iter().chain(others);
+    all.merge(verify_missing_streams(ports, stored, seen, digested, limit).await?);
     all.findings.extend(report.iter().flat_map(|report| report.findings.iter().cloned()));
     all.digests = report;
     all.findings.sort();
     Ok(all)
+}
+
+/// Finds streams that are missing from the log as a whole: those of the table (`stored`) that are not in `seen`, and
+/// those that only the digests name.
+async fn verify_missing_streams(
+    ports: &Ports,
+    stored: impl Iterator<Item = String>,
+    mut seen: HashSet<String>,
+    mut digested: Digested,
+    limit: Option<Timestamp>,
+) -> Result<Verification, CommandError> {
+    let mut missing = Verification::default();
+    for stream in stored {
+        if seen.insert(stream.clone()) {
+            let comparison = DigestComparison { digested: digested.take(&stream), limit };
+            if let Seen::Judged(verification) =
+                examine(ports, &stream, Vec::new(), &comparison).await.map_err(CommandError::unreadable_log)?
+            {
+                missing.merge(verification);
+            }
+        }
+    }
+    for stream in digested.streams() {
+        missing.findings.extend(digested.take(&stream).compare(&[], |_| false));
+    }
+    Ok(missing)
 }
 
 /// The streams of the sales in the table that were opened since that day and have published records.
@@ -214,7 +230,7 @@ fn late_before(there_are_digests: bool, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// The digests' entries of a stream.
-struct Said {
+struct DigestComparison {
     digested: DigestedStream,
     /// Objects that were written before this time must be digested.
     limit: Option<Timestamp>,
@@ -227,7 +243,7 @@ struct ByDigests {
     undigested: Vec<String>,
 }
 
-impl Said {
+impl DigestComparison {
     fn compare(&self, objects: &[Object], listed: &[ListedObject]) -> ByDigests {
         let written: HashMap<&str, Timestamp> =
             listed.iter().map(|object| (object.key.as_str(), object.written_at)).collect();
@@ -311,16 +327,22 @@ fn keys(listed: &[ListedObject]) -> Vec<String> {
 
 /// Verifies one stream. A sale that changes while its stream is read can look like damage, so a stream that looks
 /// damaged is read again until the sale does not change during the reading.
-async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &Said) -> Result<Seen, StorageError> {
+async fn examine(
+    ports: &Ports,
+    stream: &str,
+    listed: Vec<ListedObject>,
+    comparison: &DigestComparison,
+) -> Result<Seen, StorageError> {
     let objects = ports.objects.objects(keys(&listed)).await?;
     if stream.is_empty() && listed.is_empty() {
         return Ok(Seen::Judged(Verification::default()));
     }
     if function_of_stream(stream).is_some() {
-        let by_digests = said.compare(&objects, &listed);
+        let by_digests = comparison.compare(&objects, &listed);
         return Ok(Seen::Day(Day::of(stream, objects), by_digests));
     }
-    let mut verification = judge(stream, &objects, known(ports, stream).await?, said.compare(&objects, &listed));
+    let mut verification =
+        judge(stream, &objects, stored_head(ports, stream).await?, comparison.compare(&objects, &listed));
     if session_of_stream(stream).is_none() {
         return Ok(Seen::Judged(verification));
     }
@@ -328,13 +350,13 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
         if verification.is_sound() {
             break;
         }
-        let before = known(ports, stream).await?;
+        let before = stored_head(ports, stream).await?;
         let listed = ports.objects.listed(&format!("{stream}/")).await?;
         let objects = ports.objects.objects(keys(&listed)).await?;
-        let after = known(ports, stream).await?;
-        let version = |known: &Option<Versioned<Known>>| known.as_ref().map(|known| known.version);
+        let after = stored_head(ports, stream).await?;
+        let version = |stored: &Option<Versioned<StoredHead>>| stored.as_ref().map(|stored| stored.version);
         let stood_still = version(&before) == version(&after);
-        verification = judge(stream, &objects, after, said.compare(&objects, &listed));
+        verification = judge(stream, &objects, after, comparison.compare(&objects, &listed));
         if stood_still {
             break;
         }
@@ -342,11 +364,16 @@ async fn examine(ports: &Ports, stream: &str, listed: Vec<ListedObject>, said: &
     Ok(Seen::Judged(verification))
 }
 
-fn judge(stream: &str, objects: &[Object], known: Option<Versioned<Known>>, by_digests: ByDigests) -> Verification {
+fn judge(
+    stream: &str,
+    objects: &[Object],
+    stored: Option<Versioned<StoredHead>>,
+    by_digests: ByDigests,
+) -> Verification {
     let mut verification = Verification { undigested: by_digests.undigested, ..Verification::default() };
-    let known = known.map(|known| known.value);
-    let by_chain = verify_stream(stream, objects, known.as_ref()).err();
-    verification.add_stream(objects.len(), known.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
+    let stored = stored.map(|stored| stored.value);
+    let by_chain = verify_stream(stream, objects, stored.as_ref()).err();
+    verification.add_stream(objects.len(), stored.is_some(), worst(by_chain.into_iter().chain(by_digests.finding)));
     verification
 }
 
@@ -364,11 +391,11 @@ async fn examine_function(
     let mut note = ports.notes.load(name).await?;
     let (mut rounds, mut stood_still) = (0, false);
     loop {
-        let known = note.value.as_deref().and_then(Known::of_note);
-        let found = verify_days(name, &days, known.as_ref(), is_whole);
+        let stored = note.value.as_deref().and_then(StoredHead::of_note);
+        let found = verify_days(name, &days, stored.as_ref(), is_whole);
         if found.is_empty() || rounds == ROUNDS || stood_still {
             let objects = days.values().map(Day::count).sum();
-            verification.add_stream(objects, known.is_some(), None);
+            verification.add_stream(objects, stored.is_some(), None);
             // Reports each day: a known finding of one day must not hide another's. None hides that the function has no
             // note, which is about all days.
             let (orphaned, of_records): (Vec<Finding>, Vec<Finding>) =
@@ -383,7 +410,7 @@ async fn examine_function(
         }
         rounds += 1;
         let named = found.iter().map(|finding| stream_of(&finding.key).to_owned());
-        let newest = known.map(|known| format!("{}/function/{name}", known.opened()));
+        let newest = stored.map(|stored| format!("{}/function/{name}", stored.opened()));
         let again: BTreeSet<String> = named.chain(days.keys().rev().take(2).cloned()).chain(newest).collect();
         for stream in again {
             let listed = ports.objects.listed(&format!("{stream}/")).await?;
@@ -397,34 +424,34 @@ async fn examine_function(
     }
 }
 
-async fn known_in<S: Audited>(
+async fn stored_head_in<S: Audited>(
     store: &(impl Store<S> + ?Sized),
     id: &str,
-) -> Result<Option<Versioned<Known>>, StorageError> {
+) -> Result<Option<Versioned<StoredHead>>, StorageError> {
     let Some(id) = S::Id::read(id) else { return Ok(None) };
     let found = store.load(&id).await?;
-    Ok(found.map(|it| Versioned { value: Known::of(&it.value), version: it.version }))
+    Ok(found.map(|it| Versioned { value: StoredHead::of(&it.value), version: it.version }))
 }
 
 /// The table's row of a stream: a sale, a purchase in USDC, a chat account, a subscriber or a Bridge.
-async fn known(ports: &Ports, stream: &str) -> Result<Option<Versioned<Known>>, StorageError> {
+async fn stored_head(ports: &Ports, stream: &str) -> Result<Option<Versioned<StoredHead>>, StorageError> {
     let Some(session) = session_of_stream(stream).and_then(|session| SessionId::parse(session).ok()) else {
         return Ok(None);
     };
     let text = session.as_str();
     if text.starts_with(toll::PREFIX) {
-        return known_in(&*ports.purchases, text).await;
+        return stored_head_in(&*ports.purchases, text).await;
     }
     if let Some(id) = text.strip_prefix(CHAT_PREFIX) {
-        return known_in(&*ports.accounts, id).await;
+        return stored_head_in(&*ports.accounts, id).await;
     }
     if let Some(id) = text.strip_prefix(STREAM_PREFIX) {
-        return known_in(&*ports.subscribers, id).await;
+        return stored_head_in(&*ports.subscribers, id).await;
     }
     if let Some(id) = text.strip_prefix(BRIDGE_PREFIX) {
-        return known_in(&*ports.bridges, id).await;
+        return stored_head_in(&*ports.bridges, id).await;
     }
-    known_in(&*ports.store, text).await
+    stored_head_in(&*ports.store, text).await
 }
 
 #[cfg(test)]

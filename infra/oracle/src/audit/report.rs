@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_is_told_and_fits() {
+    fn every_part_is_shown_and_fits() {
         let text = for_people(&sample(), 80);
         for part in
             ["REVENUE", "LATENCY", "VERDICTS ON THE PAGE", "MAIL", "ERRORS", "CONTENT FILTER", "CROSSCHECK", "TOLL"]
@@ -274,7 +274,7 @@ mod tests {
 
     /// A sale that failed on the last day of a month is refunded in the next one.
     #[test]
-    fn refunds_of_sales_that_failed_in_an_earlier_period_are_told() {
+    fn refunds_of_sales_that_failed_in_an_earlier_period_are_reported() {
         let report = Report { without_verdict: 0, refunds_without_verdict: 1, ..sample() };
         let is_told = |report: &Report| {
             warnings(report).iter().any(|warning| warning.contains("refunds of sales without a verdict"))

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sale_is_told_by_its_whole_id() {
+    fn each_sale_is_shown_with_its_whole_id() {
         let session = SessionId::parse("cs_live_abcdefghijklmnop").unwrap();
         let planned = for_people(&session, &[(Letter::Verdict, Step::PutBack)], None, true);
         assert!(planned.ends_with("verdict mail would be tried again\n"), "{planned}");

@@ -191,7 +191,7 @@ mod tests {
 
     /// The reply was made, and appending it to the memory failed.
     #[test]
-    fn a_reply_that_the_memory_lacks_is_told() {
+    fn a_reply_that_the_memory_lacks_is_reported() {
         let world = world();
         let missing = || live(read(desk(&world), &somebody(), &operator(), View::Export)).unwrap().unwrap().missing;
         assert_eq!((missing(), incomplete(0)), (0, None));

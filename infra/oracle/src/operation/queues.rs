@@ -274,7 +274,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
-    let facts = json!({ "queue": queue, "message": id, "sha256": audit::digest::sha256(message.body.as_bytes()) });
+    let facts = json!({ "queue": queue, "message": id, "sha256": audit::hash::sha256(message.body.as_bytes()) });
     let items = vec![document(queue, &message)];
     let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
     let removed = wait(async {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poisoned_message_is_told_from_one_that_can_be_read() {
+    fn an_unreadable_message_is_distinguished_from_a_readable_one() {
         let message = |body: &str| DeadMessage { id: "m-1".into(), body: body.into(), sent_at: None };
         let good = r#"{"kind":"order","v":1,"session_id":"cs_test_1","received_at":0,"ordered_by":"webhook"}"#;
         let good =

@@ -128,7 +128,7 @@ impl Bulk<'_> {
             Ok(answers)
         })?;
         let stood = if self.selection.wait && !self.selection.dry_run { self.waited(sessions)? } else { Vec::new() };
-        self.tell(sessions, answers, &stood)
+        self.print_outcomes(sessions, answers, &stood)
     }
 
     fn progress(&self, done: usize, of: usize, what: &str) {
@@ -161,7 +161,7 @@ impl Bulk<'_> {
 
     /// Prints the outcome of each sale, then returns the first failure that is not a refusal. For one named sale it
     /// returns any error, including a refusal.
-    fn tell(
+    fn print_outcomes(
         &self,
         sessions: &[SessionId],
         answers: Vec<Result<Answer, CommandError>>,

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sale_is_told_in_the_words_of_its_customer() {
+    fn a_sale_is_described_in_the_words_of_its_customer() {
         let at = Timestamp::from_seconds(0);
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at);
         assert_eq!(state(&sale), "being made");

@@ -75,14 +75,14 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
         output::print_json(&json!({ "session_id": session, "list": list, "terms": terms, "verdict": verdict }))?;
         return Ok(Ended::Done);
     }
-    let told = format!(
+    let sentence = format!(
         "Delivered, and block list {} holds back {} term(s) of it ({}). Dismiss it, replace the page's text, or refund the \
          sale; nothing happens by itself.",
         case.finding.list,
         case.finding.terms,
         case.terms.join(", ")
     );
-    output::print(&output::wrapped(&told, 0, output::width()))?;
+    output::print(&output::wrapped(&sentence, 0, output::width()))?;
     output::print(&format!("{}\n", customer_text::visible(&serde_json::to_string_pretty(verdict)?)))?;
     Ok(Ended::Done)
 }
@@ -106,7 +106,7 @@ fn dismiss(arguments: &DismissArguments) -> Result<Ended, CommandError> {
     wait(async {
         findings::dismiss(deployed.stores.journal(), &operator, &session, &list).await.or_refused(NOT_SETTLED)
     })?;
-    told(session.as_str(), &one.signed.target, "dismissed", "stays as it was delivered")
+    print_decision(session.as_str(), &one.signed.target, "dismissed", "stays as it was delivered")
 }
 
 fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
@@ -121,10 +121,10 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     wait(async {
         findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.or_refused(NOT_SETTLED)
     })?;
-    told(session.as_str(), &one.signed.target, "replaced", "has the new text on its page")
+    print_decision(session.as_str(), &one.signed.target, "replaced", "has the new text on its page")
 }
 
-fn told(session: &str, target: &Target, word: &str, told: &str) -> Result<Ended, CommandError> {
+fn print_decision(session: &str, target: &Target, word: &str, outcome: &str) -> Result<Ended, CommandError> {
     let answer = json!({ "session_id": session, "decided": word });
-    output::print_answer(target.json, &answer, || format!("{session} {told}\n"))
+    output::print_answer(target.json, &answer, || format!("{session} {outcome}\n"))
 }

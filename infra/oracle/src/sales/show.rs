@@ -163,9 +163,9 @@ const LEFT_OUT: [&str; 15] = [
 fn describe(record: &Value) -> (String, String) {
     let Some(object) = record.as_object() else { return ("not a record".to_owned(), record.to_string()) };
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("-");
-    let is_told = |(name, value): &(&String, &Value)| !LEFT_OUT.contains(&name.as_str()) && !value.is_null();
+    let is_shown = |(name, value): &(&String, &Value)| !LEFT_OUT.contains(&name.as_str()) && !value.is_null();
     // The facts inside an object are listed with the other fields.
-    let (details, fields): (Vec<_>, Vec<_>) = object.iter().filter(is_told).partition(|(_, value)| value.is_object());
+    let (details, fields): (Vec<_>, Vec<_>) = object.iter().filter(is_shown).partition(|(_, value)| value.is_object());
     let details = details.into_iter().flat_map(|(_, value)| value.as_object().into_iter().flatten());
     let fields: Vec<String> = fields
         .into_iter()
@@ -189,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_sale_is_told_with_its_story_and_what_is_missing_of_it() {
+    fn a_sale_is_shown_with_its_records_and_what_is_missing() {
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_seconds(0));
         let record = json!({
             "timestamp": "2026-04-16T14:23:07.412Z", "event": "pipeline", "source": "webhook", "status": "ERROR",

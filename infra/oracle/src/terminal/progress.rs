@@ -26,7 +26,7 @@ impl Progress {
         Self { what, begun: Instant::now(), shown: None, is_terminal: io::stderr().is_terminal() }
     }
 
-    pub(crate) fn tell(&mut self, count: u64, records: u64) {
+    pub(crate) fn show(&mut self, count: u64, records: u64) {
         let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= STEP);
         if !self.is_terminal || !is_due {
             return;
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bar_moves_and_the_counts_are_told() {
+    fn the_bar_moves_and_the_counts_are_shown() {
         let at = |millis| line("sales", 7, 40, Duration::from_millis(millis));
         assert!(at(2000).ends_with("40 records, 7 sales, 20 a second"), "{}", at(2000));
         assert_ne!(at(0), at(600));

@@ -63,12 +63,12 @@ pub(crate) fn put(state: &mut State, given: &Given, now: Timestamp) -> Result<Va
         None => disputes.push(dispute.clone()),
     }
     if is_new {
-        state.tell("charge.dispute.created", &dispute);
+        state.emit_event("charge.dispute.created", &dispute);
     } else if !is_closed {
-        state.tell("charge.dispute.updated", &dispute);
+        state.emit_event("charge.dispute.updated", &dispute);
     }
     if is_closed {
-        state.tell("charge.dispute.closed", &dispute);
+        state.emit_event("charge.dispute.closed", &dispute);
     }
     Ok(dispute)
 }

@@ -7,7 +7,7 @@ use crate::state::State;
 
 impl State {
     /// Queues an event for delivery after the current work.
-    pub(crate) fn tell(&mut self, kind: &str, object: &Value) {
+    pub(crate) fn emit_event(&mut self, kind: &str, object: &Value) {
         let event = event(self, kind, object);
         self.unreported.push(event);
     }

@@ -114,12 +114,12 @@ fn make(state: &mut State, intent_id: &str, new: New<'_>, now: Timestamp) -> Res
     });
     let refund = whole("refund", given);
     state.stripe.refunds.push(refund.clone());
-    state.tell("refund.created", &refund);
+    state.emit_event("refund.created", &refund);
     if counts(&refund) {
         let charge = charges::charge(state, &intent);
-        state.tell("charge.refunded", &charge);
+        state.emit_event("charge.refunded", &charge);
     } else if new.status == "failed" {
-        state.tell("refund.failed", &refund);
+        state.emit_event("refund.failed", &refund);
     }
     Ok(refund)
 }
@@ -132,9 +132,9 @@ fn settle(state: &mut State, id: &str, status: &str) -> Option<Value> {
         refund["failure_reason"] = json!("unknown");
     }
     let refund = refund.clone();
-    state.tell("refund.updated", &refund);
+    state.emit_event("refund.updated", &refund);
     if status == "failed" {
-        state.tell("refund.failed", &refund);
+        state.emit_event("refund.failed", &refund);
     }
     Some(refund)
 }

@@ -36,7 +36,7 @@ fn months_after(start: i64, months: i64) -> i64 {
     zoned.checked_add(months.months()).map_or(start + months * 30 * DAY, |end| end.timestamp().as_second())
 }
 
-fn tell(state: &mut State, kind: &str, object: &Value, at: i64) {
+fn emit_event(state: &mut State, kind: &str, object: &Value, at: i64) {
     let mut event = event(state, kind, object);
     event["created"] = json!(at);
     state.unreported.push(event);
@@ -78,12 +78,12 @@ pub(super) fn begin(state: &mut State, session: &Value, line: &Value, metadata: 
         "status": "incomplete",
     });
     let mut subscription = whole("subscription", given);
-    tell(state, "customer.subscription.created", &subscription, at);
+    emit_event(state, "customer.subscription.created", &subscription, at);
     let mut invoice = bill(state, &subscription, "subscription_create", at, end, at);
     take(state, &mut invoice, at);
     subscription["status"] = json!("active");
     subscription["latest_invoice"] = invoice["id"].clone();
-    tell(state, "customer.subscription.updated", &subscription, at);
+    emit_event(state, "customer.subscription.updated", &subscription, at);
     let invoice_id = invoice["id"].as_str().unwrap_or("").to_owned();
     state.stripe.book.invoices.push(invoice);
     state.stripe.book.subscriptions.push(subscription);
@@ -169,7 +169,7 @@ fn take(state: &mut State, invoice: &mut Value, at: i64) {
     invoice["attempt_count"] = json!(invoice["attempt_count"].as_i64().unwrap_or(0) + 1);
     invoice["next_payment_attempt"] = Value::Null;
     invoice["status_transitions"]["paid_at"] = json!(at);
-    tell(state, "invoice.paid", invoice, at);
+    emit_event(state, "invoice.paid", invoice, at);
 }
 
 /// Fails to pay an invoice. Returns the time of the next attempt, if there is one.
@@ -181,7 +181,7 @@ fn fail(state: &mut State, invoice: &mut Value, at: i64) -> Option<i64> {
     invoice["attempted"] = json!(true);
     invoice["attempt_count"] = json!(attempts + 1);
     invoice["next_payment_attempt"] = json!(next);
-    tell(state, "invoice.payment_failed", invoice, at);
+    emit_event(state, "invoice.payment_failed", invoice, at);
     next
 }
 
@@ -207,7 +207,7 @@ fn next_month(state: &mut State, subscription: &mut Value, pays: bool, at: i64) 
         subscription["status"] = json!("past_due");
     }
     state.stripe.book.invoices.push(invoice);
-    tell(state, "customer.subscription.updated", subscription, at);
+    emit_event(state, "customer.subscription.updated", subscription, at);
 }
 
 fn open_invoice(state: &State, subscription: &Value) -> Option<usize> {
@@ -219,7 +219,7 @@ fn end(state: &mut State, subscription: &mut Value, at: i64) {
     subscription["status"] = json!("canceled");
     subscription["canceled_at"] = json!(subscription["canceled_at"].as_i64().unwrap_or(at));
     subscription["ended_at"] = json!(at);
-    tell(state, "customer.subscription.deleted", subscription, at);
+    emit_event(state, "customer.subscription.deleted", subscription, at);
 }
 
 /// The time of a subscription's next automatic step.
@@ -336,7 +336,7 @@ fn act(state: &mut State, index: usize, act: Act) -> Result<Value, String> {
             subscription["cancel_at_period_end"] = json!(cancels);
             subscription["cancel_at"] = if cancels { json!(end_of(&subscription)) } else { Value::Null };
             subscription["canceled_at"] = if cancels { json!(at) } else { Value::Null };
-            tell(state, "customer.subscription.updated", &subscription, at);
+            emit_event(state, "customer.subscription.updated", &subscription, at);
         }
         (Act::CancelNow, _) => end(state, &mut subscription, at),
         (Act::FailInvoice | Act::Renew, None) => {
@@ -352,7 +352,7 @@ fn act(state: &mut State, index: usize, act: Act) -> Result<Value, String> {
             take(state, &mut invoice, at);
             state.stripe.book.invoices[open] = invoice;
             subscription["status"] = json!("active");
-            tell(state, "customer.subscription.updated", &subscription, at);
+            emit_event(state, "customer.subscription.updated", &subscription, at);
         }
     }
     state.stripe.book.subscriptions[index] = subscription.clone();

@@ -156,7 +156,7 @@ async fn a_small_cap_cuts_the_answer() {
 }
 
 #[tokio::test]
-async fn the_model_can_be_told_what_to_say() {
+async fn the_models_reply_can_be_planned() {
     let world = world().await;
     let body = request("quick", "Should I open a bakery?");
     let planned = json!([

@@ -129,7 +129,7 @@ async fn an_extended_property_outlives_the_draft() {
 }
 
 #[tokio::test]
-async fn what_is_new_in_a_reply_is_told_apart_from_what_it_quotes() {
+async fn new_text_of_a_reply_is_distinguished_from_its_quotes() {
     let world = world().await;
     let graph = Graph::of(&world).await;
     let message = json!({ "from": "ada@example.com", "body": "And if we wait?", "quoted": "> VERDICT: GREEN" });

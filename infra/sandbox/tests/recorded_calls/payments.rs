@@ -203,7 +203,7 @@ async fn refunds_tell_of_themselves_and_of_what_became_of_them() {
 }
 
 #[tokio::test]
-async fn disputes_are_opened_moved_on_listed_and_told_of() {
+async fn disputes_are_opened_updated_listed_and_sent_as_events() {
     let (world, mut receiver) = world_and_receiver(&[]).await;
     let (_, planted) = world.control("stripe/session", json!({"payment_status": "paid", "amount_total": 500})).await;
     let payment = &planted["payment_intent"];

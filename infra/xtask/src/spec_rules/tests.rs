@@ -115,7 +115,7 @@ fn citations_without_the_name_of_a_specification_are_named() {
 }
 
 #[test]
-fn comments_are_told_from_code() {
+fn comments_are_distinguished_from_code() {
     let comments = |file: &str, source: &str| super::comments(Path::new(file), source);
     let source =
         "//! A rule\n//! of two lines.\n\nconst V1: &str = \"G2\"; // Behind.\n    /// Inside.\nlet a;\n// Last.";

@@ -53,7 +53,7 @@ impl Breakers for Gauged<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Timestamp, ended::ended, metric::Measurement};
+    use crate::{Timestamp, metric::Measurement, poll_once::poll_once};
     use std::sync::Mutex;
 
     /// One breaker, always at the same time, and what was measured.
@@ -92,9 +92,9 @@ mod tests {
         let row = Row::default();
         let gauged = Gauged { breakers: &row, metric: Metric::BreakerOpen, meter: &row, clock: &row };
         let open = Breaker { opened_at: Some(Timestamp::from_seconds(1)), ..Breaker::default() };
-        assert_eq!(ended(gauged.load("model")).unwrap().value, Breaker::default());
-        ended(gauged.save("model", &open, 0)).unwrap();
-        assert_eq!(ended(gauged.load("model")).unwrap().value, open);
+        assert_eq!(poll_once(gauged.load("model")).unwrap().value, Breaker::default());
+        poll_once(gauged.save("model", &open, 0)).unwrap();
+        assert_eq!(poll_once(gauged.load("model")).unwrap().value, open);
         assert_eq!(*row.measured.lock().unwrap(), [Metric::BreakerOpen.of(1), Metric::BreakerOpen.of(1)]);
     }
 

@@ -10,7 +10,7 @@
 //! | revoked | an operator ended or declined the access; no message can be posted | accepted |
 //!
 //! `expired` is computed from the grant and the time, so access ends without a scheduled job. The member receives a mail
-//! about each grant, expiry and revocation ([`Letter`]). An erasure leads from
+//! about each grant, expiry and revocation ([`AccessLetter`]). An erasure leads from
 //! every state to `offered` and removes the thread. The schedule then removes its mails from the mailbox.
 //!
 //! The file has more than 300 lines because every transition is a method on the private stage of one Bridge.
@@ -29,7 +29,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-pub use letter::{Letter, LetterKind};
+pub use letter::{AccessChange, AccessLetter};
 pub use state::{BridgeEvent, BridgeRefused, BridgeState, LONGEST_GRANT, SignedBy};
 pub use thread::{Author, MailStep, Post};
 pub use work::{ANSWER_WITHIN, BridgeTask, BridgeWork};
@@ -122,7 +122,7 @@ pub struct Bridge {
     #[serde(default)]
     thread: Vec<Post>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    letter: Option<Letter>,
+    letter: Option<AccessLetter>,
     /// When it was erased, while its mails are in the mailbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erased_at: Option<Timestamp>,
@@ -258,7 +258,7 @@ impl Bridge {
         let by = SignedBy::of(operator);
         let grant = Grant { by: by.by.clone(), reason: reason.to_owned(), at: now, expires };
         self.stage = Stage::Granted { acceptance, grant };
-        self.letter = Some(Letter::new(LetterKind::Granted { expires }, now));
+        self.letter = Some(AccessLetter::new(AccessChange::Granted { expires }, now));
         Ok(Some(BridgeEvent::Granted { by, reason: reason.to_owned(), expires: expires.to_iso() }))
     }
 
@@ -269,13 +269,13 @@ impl Bridge {
     pub fn revoke(&mut self, operator: &Operator, reason: &str, now: Timestamp) -> Result<BridgeEvent, BridgeRefused> {
         let from = self.state(now);
         let (acceptance, kind) = match &self.stage {
-            Stage::Accepted { acceptance } => (acceptance.clone(), LetterKind::Declined),
-            Stage::Granted { acceptance, .. } => (acceptance.clone(), LetterKind::Revoked),
+            Stage::Accepted { acceptance } => (acceptance.clone(), AccessChange::Declined),
+            Stage::Granted { acceptance, .. } => (acceptance.clone(), AccessChange::Revoked),
             Stage::Offered | Stage::Revoked { .. } => {
                 return Err(BridgeRefused::Transition { from, to: BridgeState::Revoked });
             }
         };
-        self.letter = Some(Letter::new(kind, now));
+        self.letter = Some(AccessLetter::new(kind, now));
         let (by, reason) = (SignedBy::of(operator), reason.to_owned());
         self.stage = Stage::Revoked { acceptance, by: by.by.clone(), reason: reason.clone(), at: now };
         Ok(BridgeEvent::Revoked { by, reason })

@@ -99,9 +99,9 @@ crate::enum_with_words! {
     pub const fn name;
 }
 
-/// One reply.
+/// The reply of one voice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct VoiceReply {
     /// The voice.
     pub voice: Voice,
     /// The text that customers read.

@@ -125,7 +125,7 @@ pub trait Quarantine: Send + Sync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ended::ended;
+    use crate::poll_once::poll_once;
 
     /// A log of these keys that lists two at a time.
     struct Log(&'static [&'static str]);
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn all_pages_are_listed_and_objects_that_are_gone_are_left_out() {
         let log = Log(&["a/1", "a/2", "a/3", "a/4", "a/5", "b/1"]);
-        let listed = ended(log.listed("a/")).unwrap();
+        let listed = poll_once(log.listed("a/")).unwrap();
         assert_eq!(listed.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["a/1", "a/2", "a/3", "a/4", "a/5"]);
-        let found = ended(log.objects(vec!["a/2".to_owned(), "a/9".to_owned(), "b/1".to_owned()])).unwrap();
+        let found = poll_once(log.objects(vec!["a/2".to_owned(), "a/9".to_owned(), "b/1".to_owned()])).unwrap();
         assert_eq!(found, [("a/2".to_owned(), b"a/2".to_vec()), ("b/1".to_owned(), b"b/1".to_vec())]);
-        assert!(ended(log.originals(&["a/1".to_owned()])).unwrap().is_empty());
+        assert!(poll_once(log.originals(&["a/1".to_owned()])).unwrap().is_empty());
     }
 }

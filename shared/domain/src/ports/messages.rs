@@ -64,7 +64,7 @@ pub trait Alerts: Send + Sync {
 #[async_trait]
 pub trait Broadcast: Send + Sync {
     /// Returns once the topic has accepted the line.
-    async fn tell(&self, line: &str) -> Result<(), StorageError>;
+    async fn announce(&self, line: &str) -> Result<(), StorageError>;
 }
 
 /// The metrics that alarms and the dashboard read. Recording never fails and never waits.

@@ -1,7 +1,7 @@
 //! The mailbox on a relay, against a store and a service whose calls fail as the test says.
 
 use super::*;
-use crate::{ended::ended, ports::StorageError};
+use crate::{poll_once::poll_once, ports::StorageError};
 use std::{collections::BTreeMap, sync::Mutex};
 
 /// The store and the service. Each call takes the next letter of `script`: `y`es, `l`ost (done, but the caller sees an
@@ -98,7 +98,7 @@ fn mail() -> OutgoingMail {
 /// A vendor that has this draft, and plays these calls next.
 fn with_draft(script: &str) -> (Vendor, Draft) {
     let vendor = Vendor::default();
-    let draft = ended(mailbox(&vendor).create_draft(&mail())).unwrap();
+    let draft = poll_once(mailbox(&vendor).create_draft(&mail())).unwrap();
     *vendor.script.lock().unwrap() = script.chars().rev().collect();
     (vendor, draft)
 }
@@ -117,13 +117,13 @@ const fn mailbox(vendor: &Vendor) -> RelayMailbox<'_> {
 fn a_draft_is_sent_once_and_then_has_no_text() {
     let (vendor, draft) = with_draft("");
     let mailbox = mailbox(&vendor);
-    assert!(ended(mailbox.draft_exists(&draft)).unwrap() && !ended(mailbox.was_sent(&draft)).unwrap());
-    ended(mailbox.send_draft(&draft)).unwrap();
-    assert!(!ended(mailbox.draft_exists(&draft)).unwrap() && ended(mailbox.was_sent(&draft)).unwrap());
-    assert!(matches!(ended(mailbox.send_draft(&draft)), Err(MailError::NoSuchDraft)));
+    assert!(poll_once(mailbox.draft_exists(&draft)).unwrap() && !poll_once(mailbox.was_sent(&draft)).unwrap());
+    poll_once(mailbox.send_draft(&draft)).unwrap();
+    assert!(!poll_once(mailbox.draft_exists(&draft)).unwrap() && poll_once(mailbox.was_sent(&draft)).unwrap());
+    assert!(matches!(poll_once(mailbox.send_draft(&draft)), Err(MailError::NoSuchDraft)));
     assert_eq!(*vendor.sent.lock().unwrap(), ["buyer@example.com Your verdict GREEN"]);
     assert_eq!(vendor.drafts.lock().unwrap().values().next().unwrap().value, RelayDraft::Sent);
-    assert_eq!(ended(vendor.linked("0100-id")).unwrap(), Some(mail().session_id));
+    assert_eq!(poll_once(vendor.linked("0100-id")).unwrap(), Some(mail().session_id));
 }
 
 /// Every sequence of outcomes of the five calls of a send, then whatever a caller may do next, as often as it likes.
@@ -133,14 +133,14 @@ fn no_outcome_of_any_call_sends_a_mail_twice_or_reads_an_unsent_one_as_sent() {
         let script: String = (0..5).map(|at| ['y', 'l', 'f', 'r'][(number / 4_u32.pow(at) % 4) as usize]).collect();
         let (vendor, draft) = with_draft(&script);
         let mailbox = mailbox(&vendor);
-        let first = ended(mailbox.send_draft(&draft));
+        let first = poll_once(mailbox.send_draft(&draft));
         vendor.script.lock().unwrap().clear();
         let went = vendor.sent.lock().unwrap().len();
         assert!(first.is_err() || went == 1, "{script}: sent means sent");
-        assert!(!ended(mailbox.was_sent(&draft)).unwrap() || went == 1, "{script}");
-        assert!(!ended(mailbox.draft_exists(&draft)).unwrap() || went == 0, "{script}: what exists was not sent");
-        drop(ended(mailbox.send_draft(&draft)));
-        drop(ended(mailbox.send_draft(&draft)));
+        assert!(!poll_once(mailbox.was_sent(&draft)).unwrap() || went == 1, "{script}");
+        assert!(!poll_once(mailbox.draft_exists(&draft)).unwrap() || went == 0, "{script}: what exists was not sent");
+        drop(poll_once(mailbox.send_draft(&draft)));
+        drop(poll_once(mailbox.send_draft(&draft)));
         assert!(vendor.sent.lock().unwrap().len() <= 1, "{script}");
     }
 }
@@ -149,20 +149,20 @@ fn no_outcome_of_any_call_sends_a_mail_twice_or_reads_an_unsent_one_as_sent() {
 fn a_refused_mail_is_a_draft_again_and_one_of_unknown_outcome_is_neither_draft_nor_sent() {
     for (script, exists) in [("yyr", true), ("yyf", true), ("yyl", false), ("yyrf", false)] {
         let (vendor, draft) = with_draft(script);
-        assert!(ended(mailbox(&vendor).send_draft(&draft)).is_err());
-        assert_eq!(ended(mailbox(&vendor).draft_exists(&draft)).unwrap(), exists, "{script}");
-        assert!(!ended(mailbox(&vendor).was_sent(&draft)).unwrap(), "{script}");
+        assert!(poll_once(mailbox(&vendor).send_draft(&draft)).is_err());
+        assert_eq!(poll_once(mailbox(&vendor).draft_exists(&draft)).unwrap(), exists, "{script}");
+        assert!(!poll_once(mailbox(&vendor).was_sent(&draft)).unwrap(), "{script}");
     }
 }
 
 #[test]
 fn a_discarded_draft_and_one_of_another_mailbox_are_never_sent() {
     let (vendor, draft) = with_draft("");
-    ended(mailbox(&vendor).discard_draft(&draft)).unwrap();
-    assert!(matches!(ended(mailbox(&vendor).send_draft(&draft)), Err(MailError::NoSuchDraft)));
+    poll_once(mailbox(&vendor).discard_draft(&draft)).unwrap();
+    assert!(matches!(poll_once(mailbox(&vendor).send_draft(&draft)), Err(MailError::NoSuchDraft)));
     let other = Draft { id: "AAMkAD=".to_owned(), ..draft };
-    assert!(matches!(ended(mailbox(&vendor).send_draft(&other)), Err(MailError::NoSuchDraft)));
-    assert!(!ended(mailbox(&vendor).draft_exists(&other)).unwrap());
+    assert!(matches!(poll_once(mailbox(&vendor).send_draft(&other)), Err(MailError::NoSuchDraft)));
+    assert!(!poll_once(mailbox(&vendor).draft_exists(&other)).unwrap());
     assert!(vendor.sent.lock().unwrap().is_empty());
 }
 

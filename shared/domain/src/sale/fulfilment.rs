@@ -41,7 +41,7 @@ pub struct Purchase {
 
 /// The worker that holds a text back.
 #[derive(Clone, Copy, Debug)]
-pub enum Holder<'a> {
+pub enum HeldBy<'a> {
     /// The worker that made a verdict.
     Maker {
         /// The queue message of that worker.
@@ -69,7 +69,7 @@ pub enum Holder<'a> {
 
 /// The worker or page that finds a paid session unusable.
 #[derive(Clone, Copy, Debug)]
-pub enum Finder<'a> {
+pub enum FoundBy<'a> {
     /// The worker that claimed the verdict.
     Maker {
         /// The queue message of that worker.
@@ -313,19 +313,19 @@ impl Sale {
     /// quarantine, so that operators can look the payload up.
     ///
     /// # Errors
-    /// [`Refused`] when the holder has no claim, or the page's verdict is no longer ready.
-    pub fn hold(&mut self, holder: Holder<'_>, now: Timestamp) -> Result<Event, Refused> {
-        let at = match holder {
-            Holder::Maker { owner, purchase } | Holder::AuthorityGate { owner, purchase } => {
+    /// [`Refused`] when the worker has no claim, or the page's verdict is no longer ready.
+    pub fn hold(&mut self, held_by: HeldBy<'_>, now: Timestamp) -> Result<Event, Refused> {
+        let at = match held_by {
+            HeldBy::Maker { owner, purchase } | HeldBy::AuthorityGate { owner, purchase } => {
                 self.require_claim(owner, "in review")?;
                 self.note_purchase(purchase);
-                if matches!(holder, Holder::Maker { .. }) { HeldAt::BeforeCache } else { HeldAt::AuthorityGate }
+                if matches!(held_by, HeldBy::Maker { .. }) { HeldAt::BeforeCache } else { HeldAt::AuthorityGate }
             }
-            Holder::Page => {
+            HeldBy::Page => {
                 self.require_ready("in review")?;
                 HeldAt::Page
             }
-            Holder::Mailer { owner, letter } => {
+            HeldBy::Mailer { owner, letter } => {
                 if letter == Letter::Refund {
                     // This mail contains only our own text, and no verdict depends on it.
                     return Err(self.refuse_mail(letter, "held"));
@@ -350,15 +350,15 @@ impl Sale {
     /// [`Refused`] when the worker has no claim, or the page must not order.
     pub fn unusable(
         &mut self,
-        finder: Finder<'_>,
+        found_by: FoundBy<'_>,
         tier: Option<Tier>,
         email_tag: Option<&str>,
         reason: &str,
         now: Timestamp,
     ) -> Result<Event, Refused> {
-        match finder {
-            Finder::Maker { owner } => self.require_claim(owner, "unusable")?,
-            Finder::Page => self.require_orderable(now, "unusable")?,
+        match found_by {
+            FoundBy::Maker { owner } => self.require_claim(owner, "unusable")?,
+            FoundBy::Page => self.require_orderable(now, "unusable")?,
         }
         self.not_paid = None;
         self.note_dropped(tier, email_tag);

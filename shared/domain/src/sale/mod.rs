@@ -123,7 +123,7 @@ pub use declined::{APPROVAL_LASTS, Approval, Authority, Declined, Helper, HumanL
 pub use erasure::ERASURE_SETTLES_AFTER;
 pub use event::{Charge, Decision, Event, HeldAt};
 pub use finding::{Finding, Settled};
-pub use fulfilment::{Claimant, Finder, Holder, Purchase};
+pub use fulfilment::{Claimant, FoundBy, HeldBy, Purchase};
 pub use letters::Rendered;
 pub use not_paid::{NotPaid, SLOWEST_PAYMENT};
 pub use payment::RefundAnswer;

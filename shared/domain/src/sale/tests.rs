@@ -127,7 +127,7 @@ fn the_customer_hears_of_a_refund_by_policy_and_of_no_other() {
     assert_eq!((open.work, open.since), (Work::InFlight, at(2)));
     assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(3), LEASE), Claim::Done);
     assert_eq!(sale.claim_mail(Letter::Refund, "a", at(3), LEASE), Claim::Granted);
-    assert!(sale.hold(Holder::Mailer { owner: "a", letter: Letter::Refund }, at(3)).is_err(), "no verdict is in it");
+    assert!(sale.hold(HeldBy::Mailer { owner: "a", letter: Letter::Refund }, at(3)).is_err(), "no verdict is in it");
     sale.mail_sent(Letter::Refund, "a", at(4)).unwrap();
     assert_eq!(sale.open_work(), None);
     // A refund that bounces stops the letter until it is sent.
@@ -191,7 +191,7 @@ fn a_refused_transition_names_both_states_and_changes_nothing() {
     let refused = sale.ready("a", &bought(), Colour::Green, "h", at(2)).unwrap_err();
     assert_eq!(refused.to_string(), "a sale cannot become ready while its verdict is failed");
     assert_eq!(
-        sale.hold(Holder::Page, at(2)).unwrap_err().to_string(),
+        sale.hold(HeldBy::Page, at(2)).unwrap_err().to_string(),
         "a sale cannot become in review while its verdict is failed"
     );
     let mail = sale.mail_sent(Letter::Verdict, "a", at(2)).unwrap_err();
@@ -210,7 +210,7 @@ fn only_the_holder_of_the_claim_ends_it() {
     let mut sale = sale();
     sale.claim("a", Claimant::Customer, at(0), LEASE);
     assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.unpaid("b", NotPaid::Unpaid, at(1)).is_err());
-    assert!(sale.unusable(Finder::Maker { owner: "b" }, None, None, "x", at(1)).is_err());
+    assert!(sale.unusable(FoundBy::Maker { owner: "b" }, None, None, "x", at(1)).is_err());
     assert!(sale.release_claim("b", at(1)).is_err());
     assert_eq!(sale.release_claim("a", at(1)), Ok(()));
     assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::Granted);
@@ -462,12 +462,12 @@ fn the_mail_of_a_drop_is_recorded_only_after_the_drop() {
 #[test]
 fn a_drop_notes_the_tier_and_the_tag_and_forgets_neither() {
     let mut dropped = sale();
-    dropped.unusable(Finder::Page, Some(Tier::Full), None, "x", at(0)).unwrap();
+    dropped.unusable(FoundBy::Page, Some(Tier::Full), None, "x", at(0)).unwrap();
     assert_eq!((dropped.tier(), dropped.email_tag()), (Some(Tier::Full), None));
     dropped.record_drop(crate::Unusable::Query, Some(Tier::Full), Some("tag"), charge(), at(1)).unwrap();
     assert_eq!((dropped.tier(), dropped.email_tag()), (Some(Tier::Full), Some("tag")));
     let mut known = Sale { tier: Some(Tier::Quick), email_tag: Some("tag".to_owned()), ..sale() };
-    known.unusable(Finder::Page, None, None, "x", at(0)).unwrap();
+    known.unusable(FoundBy::Page, None, None, "x", at(0)).unwrap();
     assert_eq!((known.tier(), known.email_tag()), (Some(Tier::Quick), Some("tag")));
 }
 

@@ -11,7 +11,7 @@ use domain::{
     alert::Severity,
     chat::{Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, SubscriberId, SubscriberKey},
     ports::Versioned,
-    words::{self, InvalidWords},
+    recorded_words::{self, InvalidWords},
 };
 use serde_json::json;
 
@@ -60,7 +60,7 @@ pub fn check(key: &SubscriberKey, who: &SubscriberId, asked: &AcceptanceRequest)
     if SubscriberId::of(key, &asked.address) != *who {
         return Err(InvalidAcceptance::OtherAddress);
     }
-    let person = Person { name: words::parse(&asked.name)?, address: asked.address.expose().to_owned() };
+    let person = Person { name: recorded_words::parse(&asked.name)?, address: asked.address.expose().to_owned() };
     Ok(Checked { person })
 }
 

@@ -13,7 +13,7 @@ use audit::BridgeJournal;
 use domain::{
     SessionId, Timestamp,
     audit_trail::Audited,
-    chat::{Bridge, Letter, LetterKind, MailStep, SubscriberId},
+    chat::{AccessChange, AccessLetter, Bridge, MailStep, SubscriberId},
     due::{self, Report},
     mail::Draft,
     ports::{MailError, Mailbox, OutgoingMail, StorageError, StoredMails, Versioned},
@@ -128,7 +128,7 @@ async fn remove_mails(
 async fn send(
     letters: Letters<'_>,
     bridge: Versioned<Bridge>,
-    letter: &Letter,
+    letter: &AccessLetter,
     person: &Person,
 ) -> Result<bool, NotHandled> {
     let mailbox = letters.mailbox;
@@ -152,12 +152,12 @@ async fn send(
     }
 }
 
-fn mail(site: &str, person: &Person, bridge: &Bridge, letter: &Letter) -> Result<OutgoingMail, BridgeError> {
+fn mail(site: &str, person: &Person, bridge: &Bridge, letter: &AccessLetter) -> Result<OutgoingMail, BridgeError> {
     let (subject, body, until) = match letter.kind() {
-        LetterKind::Granted { expires } => (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_GRANTED_BODY, expires),
-        LetterKind::Expired => (texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_EXPIRED_BODY, letter.since()),
-        LetterKind::Revoked => (texts::BRIDGE_REVOKED_SUBJECT, texts::BRIDGE_REVOKED_BODY, letter.since()),
-        LetterKind::Declined => (texts::BRIDGE_DECLINED_SUBJECT, texts::BRIDGE_DECLINED_BODY, letter.since()),
+        AccessChange::Granted { expires } => (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_GRANTED_BODY, expires),
+        AccessChange::Expired => (texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_EXPIRED_BODY, letter.since()),
+        AccessChange::Revoked => (texts::BRIDGE_REVOKED_SUBJECT, texts::BRIDGE_REVOKED_BODY, letter.since()),
+        AccessChange::Declined => (texts::BRIDGE_DECLINED_SUBJECT, texts::BRIDGE_DECLINED_BODY, letter.since()),
     };
     addressed(person, bridge, subject, body.replace("{link}", &page(site)).replace("{until}", &minute(until)))
 }

@@ -4,7 +4,7 @@
 //! same reply continues at the interrupted step.
 
 use crate::{BridgeError, Ports, commit, drafts, load, of_memory, sealed::Person};
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::{
     EmailAddress, SessionId,
     audit_trail::Audited,

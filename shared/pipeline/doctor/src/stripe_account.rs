@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_wrong_with_an_endpoint_is_told() {
+    fn every_fault_of_an_endpoint_is_a_finding() {
         expect_problem(&endpoints(&[], SITE), "no endpoint has the address https://oracle.example/api/webhook");
         let elsewhere = WebhookEndpoint { url: "https://old.example/api/webhook".to_owned(), ..endpoint() };
         expect_problem(&endpoints(&[elsewhere], SITE), "; there is https://old.example/api/webhook");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_wrong_with_a_link_is_told() {
+    fn every_fault_of_a_payment_link_is_a_finding() {
         assert_eq!(links(&[link()], SITE), []);
         expect_problem(&links(&[PaymentLink { tier: None, ..link() }], SITE), "plink_1: its metadata has no tier");
         expect_problem(&links(&[PaymentLink { tier: Some("gold".to_owned()), ..link() }], SITE), "the tier \"gold\"");

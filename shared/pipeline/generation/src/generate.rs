@@ -129,7 +129,7 @@ pub(crate) async fn generate(
     let mut asking =
         Asking { circuits, question, problem, models, model, admitted, stricter, attempt, asked_since, generated };
     while asking.attempt < policy.backoff.attempts {
-        if asking.ask().await == Then::End {
+        if asking.ask().await == NextStep::Finish {
             break;
         }
     }
@@ -157,16 +157,16 @@ struct Asking<'a> {
 
 /// What follows an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+enum NextStep {
     /// Another attempt, if one is left.
     AskAgain,
     /// The result of this one.
-    End,
+    Finish,
 }
 
 impl Asking<'_> {
     /// Makes one attempt.
-    async fn ask(&mut self) -> Then {
+    async fn ask(&mut self) -> NextStep {
         self.attempt += 1;
         self.generated.attempts += 1;
         let prompt = self.question.prompt(self.stricter, self.problem);
@@ -176,7 +176,7 @@ impl Asking<'_> {
         }
     }
 
-    async fn answered(&mut self, reply: ModelReply) -> Then {
+    async fn answered(&mut self, reply: ModelReply) -> NextStep {
         let Circuits { ports, session, .. } = self.circuits;
         let attempt = self.attempt;
         // The words of this line and of the other outcome are specified (Gemini Timeout, verification criterion 2).
@@ -197,14 +197,14 @@ impl Asking<'_> {
         });
         self.generated.crosschecks.push(crosscheck);
         if !again || self.stricter {
-            return Then::End;
+            return NextStep::Finish;
         }
         (self.stricter, self.admitted) = (true, Admitted::Call);
         self.asked_since = ports.clock.now();
-        Then::AskAgain
+        NextStep::AskAgain
     }
 
-    async fn failed(&mut self, error: ModelError) -> Then {
+    async fn failed(&mut self, error: ModelError) -> NextStep {
         let Circuits { ports, policy, session } = self.circuits;
         let (model, attempt, is_probe) = (self.model, self.attempt, self.admitted == Admitted::Probe);
         tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt {attempt} failed");
@@ -216,7 +216,7 @@ impl Asking<'_> {
             self.circuits.ended(model, &error).await;
         }
         if let ModelError::NotReady(_) = &error {
-            return Then::End;
+            return NextStep::Finish;
         }
         if is_probe && error.is_outage() {
             if error.is_retriable() {
@@ -226,10 +226,10 @@ impl Asking<'_> {
                 self.models.note_open_circuit(until);
                 if !self.switch().await {
                     self.models.explain_end(&mut self.generated);
-                    return Then::End;
+                    return NextStep::Finish;
                 }
                 self.asked_since = ports.clock.now();
-                return Then::AskAgain;
+                return NextStep::AskAgain;
             }
         }
         if matches!(error, ModelError::UnknownModel) {
@@ -240,7 +240,7 @@ impl Asking<'_> {
     }
 
     /// Goes on with the next model, waits, or ends.
-    async fn after_failure(&mut self, error: ModelError, is_probe: bool) -> Then {
+    async fn after_failure(&mut self, error: ModelError, is_probe: bool) -> NextStep {
         let Circuits { ports, policy, .. } = self.circuits;
         let model = self.model;
         let left = policy.backoff.attempts - self.attempt;
@@ -257,7 +257,7 @@ impl Asking<'_> {
                 ports.pause.pause(wait).await;
             }
             self.asked_since = ports.clock.now();
-            return Then::AskAgain;
+            return NextStep::AskAgain;
         }
         match (error, wait) {
             (ModelError::Throttled(delay), Some(wait)) if delay <= policy.backoff.cap => {
@@ -265,7 +265,7 @@ impl Asking<'_> {
             }
             (ModelError::Throttled(delay), _) => {
                 self.generated.verdict = Err(NoVerdict::NotBefore(ports.clock.now().plus(delay)));
-                return Then::End;
+                return NextStep::Finish;
             }
             (error, Some(wait)) if error.is_retriable() => ports.pause.pause(wait).await,
             (error, _) => {
@@ -274,10 +274,10 @@ impl Asking<'_> {
                 } else if matches!(error, ModelError::UnknownModel | ModelError::QuotaExhausted) {
                     self.models.explain_end(&mut self.generated);
                 }
-                return Then::End;
+                return NextStep::Finish;
             }
         }
-        Then::AskAgain
+        NextStep::AskAgain
     }
 
     /// Selects the next model whose circuit admits a call. Returns whether there is one.

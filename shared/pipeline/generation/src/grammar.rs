@@ -47,8 +47,8 @@ pub async fn generate(
     };
     let mut second = match second {
         Ok(second) => second,
-        Err(broke) => {
-            tracing::warn!(session = session.prefix(), %broke, "the second reply is not waited for");
+        Err(interrupted) => {
+            tracing::warn!(session = session.prefix(), broke = %interrupted, "the second reply is not waited for");
             return first;
         }
     };

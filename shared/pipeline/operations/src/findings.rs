@@ -5,7 +5,7 @@ use crate::{
     Done, Operator, Refusals,
     quarantine::examine::{self, Refusal},
 };
-use audit::{Change, Context, Journal, digest};
+use audit::{Change, Context, Journal, hash};
 use domain::{
     CachedVerdict, Sale, SessionId,
     ports::{CacheEntry, Versioned},
@@ -116,7 +116,7 @@ pub async fn replace(
     let examined = examine::verdict(verdict, cached.tier, now).map_err(FindingError::Refused)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
     let cached = examine::replaced(cached, sale.value.locale()).map_err(FindingError::Refused)?;
-    let hash = digest::verdict_hash(&cached.verdict);
+    let hash = hash::verdict_hash(&cached.verdict);
     let context = Context::at(now).with_evidence(examined.records);
     let settle = |sale: &mut Sale, _| {
         let new = NewVerdict { colour: cached.verdict.verdict, verdict_hash: &hash };

@@ -23,7 +23,7 @@ pub mod send_again;
 pub mod settle;
 pub mod show;
 
-pub use domain::{Operator, words::InvalidWords};
+pub use domain::{Operator, recorded_words::InvalidWords};
 pub use not_done::{Done, NotDone, PartFailed, Refusals};
 
 #[cfg(test)]

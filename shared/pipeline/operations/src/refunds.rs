@@ -7,7 +7,7 @@ use domain::{
     money::{Authorisation, Money},
     open_work::Work,
     ports::Versioned,
-    words::InvalidWords,
+    recorded_words::InvalidWords,
 };
 use refund::{Decision, Outcome, Ports};
 

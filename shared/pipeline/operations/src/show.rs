@@ -1,7 +1,7 @@
 //! Shows one sale: its state, and its history from the audit log.
 
 use audit::chain;
-use audit_verify::stream::{Finding, Known, Object, verify_stream};
+use audit_verify::stream::{Finding, Object, StoredHead, verify_stream};
 use domain::{
     Sale, SessionId,
     open_work::OpenWork,
@@ -76,7 +76,7 @@ async fn of_sale(ports: Ports<'_>, sale: Sale) -> Result<Overview, StorageError>
         true => None,
         false => ports.store.load(&sale.session_id().followup()).await?.map(|followup| followup.value),
     };
-    let finding = verify_stream(stream.trim_end_matches('/'), &objects, Some(&Known::of(&sale))).err();
+    let finding = verify_stream(stream.trim_end_matches('/'), &objects, Some(&StoredHead::of(&sale))).err();
     let mut timeline: Vec<Value> = objects.iter().map(|(_, bytes)| parse(&String::from_utf8_lossy(bytes))).collect();
     // A record whose write lost its reply is in the log and also waits in the sale.
     let waiting = sale.outbox().iter().map(|entry| parse(&entry.line));
@@ -183,7 +183,7 @@ mod tests {
 
     /// The log has the history of a sale that the table has lost, whatever the day of its stream.
     #[test]
-    fn a_sale_that_the_table_has_lost_is_told_from_the_log() {
+    fn a_sale_that_the_table_has_lost_is_shown_from_the_log() {
         let world = world();
         for day in 1..=9 {
             let key = format!("2026-01-0{day}/session/cs_test_other{day}/000001.json");

@@ -90,7 +90,7 @@ pub fn version(tier: Tier) -> String {
 }
 
 fn digest_of(text: &str) -> String {
-    audit::digest::sha256(text.as_bytes())
+    audit::hash::sha256(text.as_bytes())
 }
 
 /// The version of the prompt of a follow-up.

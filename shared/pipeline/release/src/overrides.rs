@@ -7,7 +7,7 @@ use domain::{
     Alert, CallerIdentity, Timestamp,
     alert::Severity,
     ports::StorageError,
-    words::{self, InvalidWords},
+    recorded_words::{self, InvalidWords},
 };
 use serde_json::json;
 use std::{collections::BTreeSet, time::Duration};
@@ -58,7 +58,7 @@ impl Request {
     /// # Errors
     /// [`InvalidOverride`].
     pub fn parse(release: &str, by: &str, second: &str, reason: &str) -> Result<Self, InvalidOverride> {
-        let read = |what, text| words::parse(text).map_err(|error| InvalidOverride::Words(what, error));
+        let read = |what, text| recorded_words::parse(text).map_err(|error| InvalidOverride::Words(what, error));
         let (by, second) = (read("first name", by)?, read("second name", second)?);
         let reason = read("reason", reason)?;
         for (what, text) in [("first name", &by), ("second name", &second), ("reason", &reason)] {

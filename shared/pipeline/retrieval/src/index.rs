@@ -4,7 +4,7 @@ use crate::{
     passages::{self, Text},
     terms::terms,
 };
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::toll::CorpusVersion;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,7 +119,7 @@ impl Index {
     /// The version of an index: the hash of its bytes.
     #[must_use]
     pub fn version_of(bytes: &[u8]) -> CorpusVersion {
-        CorpusVersion::of_digest(audit::digest::sha256_raw(bytes))
+        CorpusVersion::of_digest(audit::hash::sha256_raw(bytes))
     }
 
     /// Reads the index of this version.

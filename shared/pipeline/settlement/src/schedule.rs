@@ -66,7 +66,7 @@ async fn handle_purchase(ports: Ports<'_>, id: &SessionId) -> Result<(), StepErr
         purchase
     } else {
         // The commit publishes what waits.
-        ports.journal.commit(purchase, later).await?.settle().await.0
+        ports.journal.commit(purchase, postpone).await?.settle().await.0
     };
     if !is_due {
         return remind(ports, purchase).await;
@@ -75,19 +75,19 @@ async fn handle_purchase(ports: Ports<'_>, id: &SessionId) -> Result<(), StepErr
     if asked.is_err()
         && let Some(purchase) = ports.journal.store.load(id).await?
     {
-        ports.journal.commit(purchase, later).await?.settle().await;
+        ports.journal.commit(purchase, postpone).await?.settle().await;
     }
     asked
 }
 
-/// Nothing is decided yet: others are handled first.
-fn later(purchase: &mut Purchase, now: Timestamp) -> Change<()> {
+/// Decides nothing yet: other purchases are handled first.
+fn postpone(purchase: &mut Purchase, now: Timestamp) -> Change<()> {
     purchase.looked(now);
     Change::save(())
 }
 
-async fn put_off(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
-    ports.journal.commit(purchase, later).await?.settle().await;
+async fn save_postponed(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
+    ports.journal.commit(purchase, postpone).await?.settle().await;
     Ok(())
 }
 
@@ -129,10 +129,12 @@ async fn ask_chain(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<()
             Stage::Settled { .. } => doubt(ports, purchase, NOT_THERE).await,
             _ if head >= signed.valid_before => lapse(ports, purchase, "the payment was never settled").await,
             // After a refusal the payer was asked for another payment: only the payer may try this one again.
-            Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => put_off(ports, purchase).await,
+            Stage::Settling { problem: Some(problem), .. } if problem.is_refusal => {
+                save_postponed(ports, purchase).await
+            }
             Stage::Settling { .. } if now < signed.valid_before => again(ports, purchase).await,
             // The chain's clock is behind: a later run asks again.
-            _ => put_off(ports, purchase).await,
+            _ => save_postponed(ports, purchase).await,
         },
     }
 }
@@ -173,7 +175,7 @@ async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> 
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         let triggered_at = purchase.received_at();
         if !has_waited(purchase, now) || purchase.is_held(now) || purchase.lapse(now, true).is_err() {
-            return later(purchase, now);
+            return postpone(purchase, now);
         }
         let subject = purchase.id().reference();
         let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, why);
@@ -216,7 +218,7 @@ async fn doubt(ports: Ports<'_>, purchase: Versioned<Purchase>, what: &str) -> R
             let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, what);
             Change::recorded(vec![record], ()).alerting(alert)
         }
-        Ok(false) => later(purchase, now),
+        Ok(false) => postpone(purchase, now),
         Err(_) => Change::nothing(()),
     };
     ports.journal.commit(purchase, decide).await?.settle().await;

@@ -18,7 +18,7 @@ const MOST_LEFTOVERS: usize = 20;
 /// Together with the stages they fit into a minute (Smoke Test, invariant 6).
 const FOR_READING: Duration = Duration::from_secs(2);
 const FOR_SAVING: Duration = Duration::from_secs(4);
-const FOR_TELLING: Duration = Duration::from_secs(2);
+const FOR_ALERTING: Duration = Duration::from_secs(2);
 
 /// The smoke test's saved state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,16 +75,16 @@ impl Remembered {
             journal.commit(notebook, note).await.map_err(|error| error.to_string())?.settle().await;
             Ok::<(), String>(())
         };
-        let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|broke| Err(broke.to_string()));
+        let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|interrupted| Err(interrupted.to_string()));
         if let Err(error) = saved {
             tracing::error!(error, "the run is not recorded");
-            let tell = async {
+            let alert = async {
                 for alert in alerts {
                     journal.alerts.raise(alert).await;
                 }
             };
-            if let Err(broke) = within(pause, FOR_TELLING, tell).await {
-                tracing::error!(%broke, "operators are not alerted");
+            if let Err(interrupted) = within(pause, FOR_ALERTING, alert).await {
+                tracing::error!(broke = %interrupted, "operators are not alerted");
             }
         }
     }
@@ -95,7 +95,7 @@ async fn loaded(journal: FunctionJournal<'_>, pause: &dyn Pause) -> Option<Versi
     let error = match read {
         Ok(Ok(notebook)) => return Some(notebook),
         Ok(Err(error)) => error.to_string(),
-        Err(broke) => broke.to_string(),
+        Err(interrupted) => interrupted.to_string(),
     };
     tracing::warn!(error, "what earlier runs have left is not known");
     None
@@ -192,7 +192,7 @@ mod tests {
 
     /// The critical alert must be sent even if the table is down too.
     #[test]
-    fn operators_are_told_also_where_nothing_can_be_saved() {
+    fn a_run_that_cannot_be_saved_alerts_operators() {
         for (boundary, fault) in [
             ("notes.save", Fault::Fail),
             ("notes.load", Fault::Fail),
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(channels(&world), [Channel::Ops, Channel::Critical], "{fault:?} at {boundary}");
             assert!(world.state().alerts[1].line.contains("ORACLE SMOKE FAIL — Stage 5"), "{fault:?} at {boundary}");
             let took = world.state().now - NOW.as_millis();
-            let most = (FOR_READING + FOR_SAVING + FOR_TELLING).as_millis();
+            let most = (FOR_READING + FOR_SAVING + FOR_ALERTING).as_millis();
             assert!(u128::try_from(took).unwrap() <= most, "{took}");
             assert!(world.state().notes.is_empty());
         }

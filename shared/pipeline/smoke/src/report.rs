@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_as_the_spec_tells_it() {
+    fn a_failure_is_reported_in_the_form_of_the_spec() {
         let report = gemini_down();
         let text = report.text(LOG);
         let failed = "[STAGE 5] Webhook simulation ..................... FAIL\n  Error: Gemini quota exceeded.\n  Payload: {\"error\":\"quota_exceeded\"}\n";
@@ -336,7 +336,7 @@ mod tests {
 
     /// A variable is missing: nothing runs, and operators are alerted in the lines of the spec.
     #[test]
-    fn a_run_that_cannot_begin_is_told_like_any_other() {
+    fn a_run_that_cannot_begin_alerts_like_any_other() {
         let report = Report::not_begun(ENDED, "environment variable SITE_URL is not set");
         assert_eq!((report.ending().exit_code(), report.passed()), (2, 0));
         let lines: Vec<_> = report.alerts(Trigger::Cron, ENDED, LOG).into_iter().map(|alert| alert.line).collect();

@@ -7,7 +7,7 @@ use crate::{
     stages::{self, Answer, Removed},
 };
 use domain::{Secret, SessionId, Timestamp};
-use runtime::{Broke, within};
+use runtime::{Interrupted, within};
 use std::{future::Future, time::Duration};
 use stripe::Created;
 
@@ -107,11 +107,11 @@ impl Run<'_> {
                 Ok(())
             }
             Ok(Err(failure)) => Err(Failure { error: format!("regeneration: {}", failure.error), ..failure }),
-            Err(Broke::OutOfTime) => {
+            Err(Interrupted::OutOfTime) => {
                 self.warnings.push("the verdict was not made again in time".to_owned());
                 Ok(())
             }
-            Err(Broke::Panicked) => Err(Failure::new("regeneration: the stage itself broke")),
+            Err(Interrupted::Panicked) => Err(Failure::new("regeneration: the stage itself broke")),
         }
     }
 
@@ -133,8 +133,8 @@ impl Run<'_> {
         let (made, outcome) = match answer {
             Ok(Ok((made, detail))) => (Some(made), Outcome::Pass(detail)),
             Ok(Err(failure)) => (None, Outcome::Fail(failure)),
-            Err(Broke::OutOfTime) => (None, Outcome::Fail(out_of_time(limit))),
-            Err(Broke::Panicked) => (None, Outcome::Fail(Failure::new("the stage itself broke"))),
+            Err(Interrupted::OutOfTime) => (None, Outcome::Fail(out_of_time(limit))),
+            Err(Interrupted::Panicked) => (None, Outcome::Fail(Failure::new("the stage itself broke"))),
         };
         self.stages.push((stage, outcome));
         made
@@ -154,7 +154,7 @@ impl Run<'_> {
             let failure = match connected {
                 Ok(Ok(())) => continue,
                 Ok(Err(unreachable)) => Failure::new(unreachable.to_string()),
-                Err(broke) => Failure::new(format!("TCP connect: {broke}")),
+                Err(interrupted) => Failure::new(format!("TCP connect: {interrupted}")),
             };
             if let Some((_, outcome)) = self.stages.first_mut() {
                 *outcome = Outcome::Fail(failure);
@@ -184,7 +184,7 @@ impl Run<'_> {
                         Outcome::Skip("nothing was cached".to_owned())
                     }
                     Ok(Err(failure)) => Outcome::Fail(failure),
-                    Err(broke) => Outcome::Fail(Failure::new(broke.to_string())),
+                    Err(interrupted) => Outcome::Fail(Failure::new(interrupted.to_string())),
                 };
                 if !matches!(outcome, Outcome::Pass(_)) {
                     remaining.push(session.clone());

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_told_from_other_texts() {
+    fn timestamps_are_distinguished_from_other_texts() {
         assert!(is_timestamp("2026-04-16T14:23:07.412Z"));
         for text in [
             "",

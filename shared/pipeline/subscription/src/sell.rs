@@ -1,6 +1,6 @@
 //! The addresses at which a subscription is paid and changed.
 
-use audit::digest::sha256;
+use audit::hash::sha256;
 use domain::{
     StepError, Timestamp,
     chat::{Billing, PaidPlan, SubscriberId, billing::SubscriptionStatus},

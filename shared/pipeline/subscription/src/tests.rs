@@ -144,7 +144,7 @@ fn money_that_is_gone_ends_the_access_and_tells_operators() {
 }
 
 #[test]
-fn a_refund_that_is_told_before_its_invoice_counts() {
+fn a_dispute_that_is_reported_before_its_invoice_counts() {
     let world = World::at(START);
     world.state().invoices.insert(PaymentId::parse("pi_1").unwrap(), (somebody(), paid("in_1", 30)));
     let dispute = |status| PaymentReport::Dispute { id: id("du_1"), status, respond_by: Some(at(9)), at: START };
@@ -160,7 +160,7 @@ fn a_refund_that_is_told_before_its_invoice_counts() {
 }
 
 #[test]
-fn two_subscriptions_and_missed_events_are_told() {
+fn two_subscriptions_and_missed_events_alert() {
     let world = bought();
     keep(&world, &state("sub_2", SubscriptionStatus::Active, 1));
     let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.redacted()).collect();
@@ -175,7 +175,7 @@ fn two_subscriptions_and_missed_events_are_told() {
 
 /// No list has them, so the alert is repeated until one of the two is cancelled.
 #[test]
-fn two_subscriptions_are_told_again_by_every_daily_comparison_once() {
+fn two_subscriptions_alert_once_at_every_daily_comparison() {
     let world = World::at(START);
     for report in [state("sub_1", SubscriptionStatus::Active, 0), state("sub_2", SubscriptionStatus::Active, 0)] {
         keep(&world, &report);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_out_within_the_window_is_told_and_what_is_worse_is_not() {
+    fn a_sent_alert_is_suppressed_unless_the_new_one_is_more_severe() {
         let row = Announcement::sent(Severity::Error, at(100), WINDOW);
         for severity in [Severity::Warn, Severity::Error] {
             assert_eq!(row.send_state(severity, at(100), WINDOW), SendState::Sent);

@@ -169,13 +169,13 @@ impl Connection {
         let (outcome, failed) = attempts(self.retry_policy, attempt).await;
         let cause = outcome.as_ref().err().map(|failure| failure.cause);
         if let Some((severity, detail)) = alert_of(step, self.retry_policy, cause, failed) {
-            self.tell(step, severity, &detail).await;
+            self.raise_alert(step, severity, &detail).await;
         }
         outcome.map_err(|failure| StorageError { operation: step.name, source: failure.source })
     }
 
     /// Raises an alert about a store; without topics it is only logged.
-    pub(crate) async fn tell(&self, step: Step<'_>, severity: Severity, detail: &str) {
+    pub(crate) async fn raise_alert(&self, step: Step<'_>, severity: Severity, detail: &str) {
         let alert = Alert::about(step.tag(), severity, now(), step.operation, step.subject, detail);
         match self.alert_topics.get() {
             Some(topics) => topics.raise(alert).await,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_as_bad_as_it_is() {
+    fn the_severity_follows_the_outcome() {
         let alert = |cause, failed| alert_of(STEP, RETRY_POLICY, cause, failed);
         assert_eq!(alert(None, 0), None, "no alert when the first attempt succeeds");
         assert_eq!(alert(None, 2), Some((Severity::Warn, "sale read: attempt 3 succeeded".to_owned())));

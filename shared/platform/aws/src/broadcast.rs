@@ -24,7 +24,7 @@ impl SnsBroadcast {
 
 #[async_trait]
 impl Broadcast for SnsBroadcast {
-    async fn tell(&self, line: &str) -> Result<(), StorageError> {
+    async fn announce(&self, line: &str) -> Result<(), StorageError> {
         let client = self.client.get_or_init(|| self.connection.sns());
         let publish = || async {
             client.publish().topic_arn(&self.topic).subject("Oracle: inbox").message(line).send().await?;

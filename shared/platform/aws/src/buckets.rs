@@ -256,7 +256,7 @@ impl S3AuditLog {
         connection.measure(measurements);
         if !connection.is_function && measurements.iter().any(|it| it.metric == Metric::AuthorityEscalated) {
             let step = Step { operation: "AUTHORITY", ..step };
-            connection.tell(step, Severity::Critical, ESCALATED).await;
+            connection.raise_alert(step, Severity::Critical, ESCALATED).await;
         }
     }
 }
@@ -348,7 +348,10 @@ impl VerdictArchive for S3Archive {
         let Some(body) = self.0.get(step, &Self::key(session)).await? else { return Ok(None) };
         let verdict = serde_json::from_slice(&body).ok();
         if verdict.is_none() {
-            self.0.connection.tell(step, Severity::Critical, "corrupt archived verdict: it counts as none").await;
+            self.0
+                .connection
+                .raise_alert(step, Severity::Critical, "corrupt archived verdict: it counts as none")
+                .await;
         }
         Ok(verdict)
     }

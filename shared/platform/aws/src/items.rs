@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sale_or_breaker_that_cannot_be_read_is_told_apart() {
+    fn an_unreadable_sale_or_breaker_is_distinguished() {
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_millis(1));
         let mut item = sale_item(&sale, 3, "token").unwrap();
         assert_eq!(parse_sale(&item).unwrap(), Versioned { value: sale, version: 3 });

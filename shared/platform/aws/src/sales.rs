@@ -154,7 +154,9 @@ impl DynamoSales {
             Ok(sale) => Ok(sale),
             Err(error) => {
                 let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.reference() };
-                self.connection.tell(step, Severity::Critical, "corrupt sale record: every step of it waits").await;
+                self.connection
+                    .raise_alert(step, Severity::Critical, "corrupt sale record: every step of it waits")
+                    .await;
                 Err(storage("sale read", error))
             }
         }
@@ -172,7 +174,7 @@ impl DynamoSales {
             // The call itself alerts. The entry stays in place, where the next read finds it and alerts again.
             Err(SaveError::Storage(_)) => {}
         }
-        self.connection.tell(step, Severity::Critical, "corrupt entry").await;
+        self.connection.raise_alert(step, Severity::Critical, "corrupt entry").await;
     }
 }
 
@@ -257,7 +259,7 @@ impl Breakers for DynamoSales {
         };
         let (breaker, readable) = parse_breaker(&item);
         if !readable {
-            self.connection.tell(step, Severity::Error, "corrupt breaker: it counts as closed").await;
+            self.connection.raise_alert(step, Severity::Error, "corrupt breaker: it counts as closed").await;
         }
         Ok(breaker)
     }

@@ -150,7 +150,7 @@ async fn a_table_that_is_down_or_closed_to_us_keeps_no_alert_back() {
 }
 
 #[tokio::test]
-async fn an_alert_that_no_topic_took_is_told_when_it_comes_again() {
+async fn an_alert_that_no_topic_took_is_sent_when_it_comes_again() {
     let taken = || [nothing(), nothing()];
     let replies = taken().into_iter().chain([down(), down(), down(), down()]);
     let replies = replies.chain(taken()).chain([published(), nothing()]);

@@ -61,7 +61,7 @@ async fn a_stale_connection_is_replaced_and_tells_nobody() {
 }
 
 #[tokio::test]
-async fn a_call_that_fails_four_times_is_an_error_told_once_a_minute() {
+async fn a_call_that_fails_four_times_alerts_once_a_minute() {
     let server = Server::start([down(), down(), down(), down(), published(), down(), down(), down(), down()]).await;
     let (sales, _alerts) = table(&server.url);
     for _ in 0..2 {

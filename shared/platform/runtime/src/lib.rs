@@ -15,4 +15,4 @@ pub use lambda_runtime::Error;
 pub use configuration::{ConfigurationError, Environment};
 pub use queue::{Handled, Redelivery, each_message};
 pub use system::{System, start};
-pub use within::{Broke, within};
+pub use within::{Interrupted, within};

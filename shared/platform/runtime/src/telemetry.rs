@@ -43,7 +43,7 @@ mod tests {
     struct Outer(#[source] std::num::ParseIntError);
 
     #[test]
-    fn the_whole_chain_is_told() {
+    fn the_whole_chain_is_printed() {
         let error = Outer("x".parse::<i32>().unwrap_err());
         assert_eq!(chain(&error), "outer: invalid digit found in string");
     }

@@ -11,7 +11,7 @@ use std::{
 
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Broke {
+pub enum Interrupted {
     /// The time limit was reached.
     #[error("no answer in time")]
     OutOfTime,
@@ -24,8 +24,8 @@ pub enum Broke {
 /// if the process had crashed there.
 ///
 /// # Errors
-/// [`Broke`].
-pub async fn within<T>(pause: &dyn Pause, limit: Duration, work: impl Future<Output = T>) -> Result<T, Broke> {
+/// [`Interrupted`].
+pub async fn within<T>(pause: &dyn Pause, limit: Duration, work: impl Future<Output = T>) -> Result<T, Interrupted> {
     let (mut work, mut alarm) = (pin!(work), pause.pause(limit));
     poll_fn(move |context| {
         // The work is polled first, so that a result that is ready at once needs no time. It is not polled again after
@@ -33,9 +33,9 @@ pub async fn within<T>(pause: &dyn Pause, limit: Duration, work: impl Future<Out
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
             Ok(Poll::Ready(answer)) => return Poll::Ready(Ok(answer)),
             Ok(Poll::Pending) => {}
-            Err(_) => return Poll::Ready(Err(Broke::Panicked)),
+            Err(_) => return Poll::Ready(Err(Interrupted::Panicked)),
         }
-        Pin::new(&mut alarm).poll(context).map(|()| Err(Broke::OutOfTime))
+        Pin::new(&mut alarm).poll(context).map(|()| Err(Interrupted::OutOfTime))
     })
     .await
 }
@@ -60,7 +60,7 @@ mod tests {
         }
     }
 
-    fn outcome<T>(time: &Passing, work: impl Future<Output = T>) -> Result<T, Broke> {
+    fn outcome<T>(time: &Passing, work: impl Future<Output = T>) -> Result<T, Interrupted> {
         let mut limited = pin!(within(time, Duration::from_secs(30), work));
         match limited.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,
@@ -73,8 +73,8 @@ mod tests {
         let time = Passing::default();
         assert_eq!(outcome(&time, async { 1 }), Ok(1));
         assert_eq!(*time.0.lock().unwrap(), Duration::ZERO);
-        assert_eq!(outcome(&time, std::future::pending::<()>()), Err(Broke::OutOfTime));
+        assert_eq!(outcome(&time, std::future::pending::<()>()), Err(Interrupted::OutOfTime));
         assert_eq!(*time.0.lock().unwrap(), Duration::from_secs(30));
-        assert_eq!(outcome(&time, async { panic!("planned") }), Err::<(), _>(Broke::Panicked));
+        assert_eq!(outcome(&time, async { panic!("planned") }), Err::<(), _>(Interrupted::Panicked));
     }
 }

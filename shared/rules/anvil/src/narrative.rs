@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_text_that_passes_the_fixed_one_is_told() {
+    fn without_a_text_that_passes_the_fixed_one_is_used() {
         let reasons =
             vec![Reason::sound("Φζ 0.98 exceeds the 0.974 gate."), Reason::fault("ΔΓ 0.2 exceeds the 0.1 limit.")];
         let story = Story::of("the build", &Assessment::of(Mode::Analysis, reasons));

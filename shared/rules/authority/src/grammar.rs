@@ -95,7 +95,7 @@ mod tests {
     use crate::evaluate;
 
     #[test]
-    fn a_broken_reply_is_told_every_phrase_and_one_required_phrase_suffices() {
+    fn every_broken_phrase_is_reported_and_one_required_phrase_suffices() {
         let evaluation = evaluate("What does 'force majeure' mean?", None);
         assert_eq!(evaluation.check_reply("It names an event that no one could prevent; a lawyer knows more."), Ok(()));
         assert_eq!(evaluation.check_reply("It names an event that no one could prevent; ask two lawyers."), Ok(()));

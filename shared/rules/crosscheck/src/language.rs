@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_are_told_apart() {
+    fn languages_are_distinguished() {
         for (text, language) in [
             ("You have no buyers yet, and the lease binds you for five years before you know.", Language::English),
             (

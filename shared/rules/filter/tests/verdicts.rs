@@ -26,7 +26,7 @@ fn clean_verdicts_pass_unchanged() {
 }
 
 /// Checks so many sentences, each with its expectation: no internal sense may pass, and few ordinary ones be blocked.
-fn assert_told_apart(table: &str, sentences: usize, most_false_hits: usize) {
+fn assert_classified(table: &str, sentences: usize, most_false_hits: usize) {
     let (mut tried, mut leaks, mut false_hits) = (0, Vec::new(), Vec::new());
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         let (expected, sentence) = line.split_once('\t').unwrap();
@@ -45,7 +45,7 @@ fn assert_told_apart(table: &str, sentences: usize, most_false_hits: usize) {
 
 #[test]
 fn ordinary_senses_pass_and_internal_ones_do_not() {
-    assert_told_apart(include_str!("data/sentences.tsv"), 2000, 5);
+    assert_classified(include_str!("data/sentences.tsv"), 2000, 5);
 }
 
 /// Named sentences with ordinary senses: none may be blocked.
@@ -380,8 +380,8 @@ proptest! {
 
 /// Sentences written after the rules, not from templates, are classified correctly.
 #[test]
-fn fresh_sentences_are_told_apart() {
-    assert_told_apart(include_str!("data/fresh_sentences.tsv"), 293, 2);
+fn fresh_sentences_are_classified() {
+    assert_classified(include_str!("data/fresh_sentences.tsv"), 293, 2);
 }
 
 /// A mail's lines may be wrapped anywhere; a paragraph, a list item and a heading are separate places.

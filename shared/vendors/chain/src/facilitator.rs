@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_facilitator_settles_is_told_by_version_and_network() {
+    async fn unsupported_versions_are_found_by_version_and_network() {
         let unsupported = async |status: u16, reply: Value| {
             let call = async |client: FacilitatorClient| client.unsupported_versions(Network::BaseSepolia).await;
             asked(status, reply, call).await

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_of_a_range_is_told_from_a_node_that_does_not_answer() {
+    async fn a_refusal_of_a_range_differs_from_a_node_that_does_not_answer() {
         for (refusal, is_narrower) in [
             ((200, r#"{"error":{"code":-32005}}"#), true),
             ((400, r#"{"error":{"code":-32600}}"#), true),

@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_outage_is_told_from_an_address_that_is_wrong() {
+    async fn an_outage_is_distinguished_from_a_wrong_address() {
         for (status, lines, body, expected) in [
             (429, "", "{}", true),
             (429, "", "slow down", true),

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_types_that_matter_are_told_apart() {
+    fn the_types_that_matter_are_distinguished() {
         let event = |kind: &str| {
             parsed(&json!({"id": "evt_1", "type": kind,
                            "data": {"object": {"id": "cs_test_1", "payment_status": "paid"}}}))
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscription_is_no_sale_and_a_strange_one_is_told() {
+    fn a_subscription_is_no_sale_and_an_unreadable_one_is_an_error() {
         for name in ["checkout.session.completed", "checkout.session.async_payment_succeeded"] {
             let object = json!({ "id": "cs_test_1", "payment_status": "paid", "mode": "subscription",
                                  "metadata": { "tier": "full", "q0": "x", "qn": "1" } });
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_of_a_payment_are_told_apart() {
+    fn reports_of_a_payment_are_distinguished() {
         type Read = Result<Option<(String, PaymentReport)>, String>;
         let at = Timestamp::from_seconds(1_763_596_800);
         let parsed = |name: &str, object: Value| -> Read {

@@ -9,7 +9,7 @@ use super::{
 use domain::{
     Timestamp,
     audit_trail::Audited,
-    chat::{Account, BRIDGE_PREFIX, Bridge, BridgeState, Letter, MailStep, Post, SubscriberId},
+    chat::{AccessLetter, Account, BRIDGE_PREFIX, Bridge, BridgeState, MailStep, Post, SubscriberId},
     texts::BRIDGE_REPLY_SUBJECT,
 };
 use std::{
@@ -71,7 +71,7 @@ fn stage(bridge: &Bridge) -> BridgeState {
 
 /// The recorded drafts of a row.
 fn drafts(bridge: &Bridge) -> impl Iterator<Item = &String> {
-    let steps = bridge.thread().iter().filter_map(Post::mail).chain(bridge.letter().map(Letter::mail));
+    let steps = bridge.thread().iter().filter_map(Post::mail).chain(bridge.letter().map(AccessLetter::mail));
     steps.filter_map(|step| match step {
         MailStep::Drafted(draft) => Some(&draft.id),
         MailStep::Waiting | MailStep::Sent => None,
@@ -225,13 +225,17 @@ impl Threads {
             let later = after.message(post.id()).and_then(Post::mail);
             self.advanced(post.mail(), later, false)?;
         }
-        let is_same = |letter: &&Letter| {
+        let is_same = |letter: &&AccessLetter| {
             before.letter().is_some_and(|old| (old.kind(), old.since()) == (letter.kind(), letter.since()))
         };
-        let later = after.letter().filter(is_same).map(Letter::mail);
+        let later = after.letter().filter(is_same).map(AccessLetter::mail);
         let waiting = after.trail().outbox();
         let is_abandoned = waiting.iter().any(|record| record.line.contains(r#""step":"letter_abandoned""#));
-        if later.is_some() { self.advanced(before.letter().map(Letter::mail), later, is_abandoned) } else { Ok(()) }
+        if later.is_some() {
+            self.advanced(before.letter().map(AccessLetter::mail), later, is_abandoned)
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks the change of a mail's step: one draft, which is sent before the mail counts as sent.

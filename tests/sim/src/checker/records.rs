@@ -32,14 +32,14 @@ impl Checker {
         let key = |number: u64| audit::chain::key(&head.opened, &format!("session/{}", session.as_str()), number);
         while let Some(line) = state.log.get(&key(seen.published + 1)) {
             if seen.published == 0 {
-                seen.tip = audit::digest::sha256(b"");
+                seen.tip = audit::hash::sha256(b"");
             }
             let follows = line.contains(&format!("\"prev\":\"{}\"", seen.tip));
             Rule::Chain.require(follows, || format!("record {} does not follow", seen.published + 1))?;
             Rule::Private.require(!line.contains('@') && !line.contains("shop number"), || {
                 "customer text in the log".to_owned()
             })?;
-            seen.tip = audit::digest::sha256(line.as_bytes());
+            seen.tip = audit::hash::sha256(line.as_bytes());
             seen.published += 1;
         }
         let (published, count) = (seen.published, head.count);
@@ -75,7 +75,7 @@ impl Checker {
                 Rule::Reviewable.require(kept || is_alerted, broken)?;
             }
             let Some(head) = &sale.audit() else { continue };
-            let mut previous = audit::digest::sha256(b"");
+            let mut previous = audit::hash::sha256(b"");
             let waiting: BTreeMap<&str, &str> =
                 sale.outbox().iter().map(|entry| (entry.key.as_str(), entry.line.as_str())).collect();
             for number in 1..=head.count {
@@ -87,7 +87,7 @@ impl Checker {
                 Rule::Chain.require(line.contains(&format!("\"prev\":\"{previous}\"")), || {
                     format!("the chain is broken at {number}")
                 })?;
-                previous = audit::digest::sha256(line.as_bytes());
+                previous = audit::hash::sha256(line.as_bytes());
                 keys.insert(key);
             }
             Rule::Chain.require(previous == head.hash, || "the head is not the last record".to_owned())?;

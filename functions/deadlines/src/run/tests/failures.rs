@@ -82,7 +82,7 @@ fn whatever_breaks_a_lost_order_is_sent_again() {
 
 /// A queue may refuse for hours: operators are alerted once, and the sale continues at the first run after that.
 #[test]
-fn a_sale_whose_message_is_refused_is_told_of_once() {
+fn a_refused_message_alerts_once() {
     let world = world([sale(1)]);
     world.surround(Box::new(|name, _| Passage {
         fault: (name == "queue.send").then_some(Fault::Fail),

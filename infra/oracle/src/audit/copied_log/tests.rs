@@ -39,7 +39,7 @@ fn world() -> Arc<World> {
         let mut state = world.state();
         state.digests.insert(document_key(document.sequence), document.bytes());
         state.digests.insert(copies::copy_key(&document), copies::copy(&document, &lines));
-        let (sequence, hash) = (document.sequence, audit::digest::sha256(document.bytes().as_bytes()));
+        let (sequence, hash) = (document.sequence, audit::hash::sha256(document.bytes().as_bytes()));
         head = Some(Head { sequence, hash, signature: String::new(), made_at: NOW.to_iso() });
     }
     Arc::new(world)

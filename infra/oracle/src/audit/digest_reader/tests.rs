@@ -3,7 +3,7 @@
 use super::*;
 use crate::audit::public_key::KeyPair;
 use async_trait::async_trait;
-use audit::digest::sha256;
+use audit::hash::sha256;
 use audit_verify::signed_digest::{Entry, Signature};
 use std::{collections::BTreeMap, sync::Mutex};
 use testkit::{Fault, Plan, World};
@@ -102,7 +102,7 @@ fn a_later_day_is_not_found_by_what_nobody_signed() {
 
 /// A head that an alert has named is compared at any age.
 #[test]
-fn a_reading_from_a_later_day_begins_with_what_operators_were_told_of() {
+fn a_reading_from_a_later_day_begins_with_the_announced_heads() {
     let pair = KeyPair::new();
     let world = kept(100, &pair);
     let announced = format!("7:{}", "0".repeat(64));
@@ -133,7 +133,7 @@ fn damage_is_found_among_many() {
 
 /// If table, log and digests are reset together to an earlier state, only the head from an alert shows it.
 #[test]
-fn a_head_that_operators_were_told_of_shows_what_was_set_back() {
+fn an_announced_head_reveals_a_rollback() {
     let pair = KeyPair::new();
     let world = kept(40, &pair);
     let head = crate::command::wait(digests(&world, Vec::new(), &[]).head()).unwrap().unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::audit::public_key::KeyPair;
 use async_trait::async_trait;
-use audit::{FunctionJournal, Record, Source, Status, Stream, chain, digest::sha256};
+use audit::{FunctionJournal, Record, Source, Status, Stream, chain, hash::sha256};
 use audit_verify::signed_digest::{Document, FUNCTION, Head, Signature, document_key, signature_key};
 use domain::{
     Sale, Timestamp,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The change that a letter reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "lowercase")]
-pub enum LetterKind {
+pub enum AccessChange {
     /// Access is granted.
     Granted {
         /// The end of the access.
@@ -22,7 +22,7 @@ pub enum LetterKind {
     Declined,
 }
 
-impl LetterKind {
+impl AccessChange {
     /// The change's name in records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -35,23 +35,23 @@ impl LetterKind {
     }
 }
 
-/// A letter and the step that its mail has reached.
+/// A letter about a change of access, and the step that its mail has reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Letter {
+pub struct AccessLetter {
     #[serde(flatten)]
-    kind: LetterKind,
+    kind: AccessChange,
     since: Timestamp,
     mail: MailStep,
 }
 
-impl Letter {
-    pub(super) const fn new(kind: LetterKind, since: Timestamp) -> Self {
+impl AccessLetter {
+    pub(super) const fn new(kind: AccessChange, since: Timestamp) -> Self {
         Self { kind, since, mail: MailStep::Waiting }
     }
 
     /// The change that it reports.
     #[must_use]
-    pub const fn kind(&self) -> LetterKind {
+    pub const fn kind(&self) -> AccessChange {
         self.kind
     }
 
@@ -75,13 +75,13 @@ impl Letter {
 impl Bridge {
     /// The letter about the last change of access.
     #[must_use]
-    pub const fn letter(&self) -> Option<&Letter> {
+    pub const fn letter(&self) -> Option<&AccessLetter> {
         self.letter.as_ref()
     }
 
     /// The letter whose mail is neither sent nor abandoned.
     #[must_use]
-    pub fn unsent_letter(&self) -> Option<&Letter> {
+    pub fn unsent_letter(&self) -> Option<&AccessLetter> {
         self.letter.as_ref().filter(|letter| letter.mail != MailStep::Sent)
     }
 
@@ -96,8 +96,8 @@ impl Bridge {
 
     fn letter_due(&self) -> Option<Timestamp> {
         match (&self.stage, &self.letter) {
-            (_, Some(Letter { since, mail: MailStep::Waiting | MailStep::Drafted(_), .. })) => Some(*since),
-            (Stage::Granted { .. }, Some(Letter { kind: LetterKind::Expired, .. })) => None,
+            (_, Some(AccessLetter { since, mail: MailStep::Waiting | MailStep::Drafted(_), .. })) => Some(*since),
+            (Stage::Granted { .. }, Some(AccessLetter { kind: AccessChange::Expired, .. })) => None,
             (Stage::Granted { grant, .. }, _) => Some(grant.expires),
             (Stage::Offered | Stage::Accepted { .. } | Stage::Revoked { .. }, _) => None,
         }
@@ -106,11 +106,11 @@ impl Bridge {
     /// Stores the letter about an expiry. Returns `None` if the grant still lasts or its letter exists.
     pub fn expire(&mut self, now: Timestamp) -> Option<BridgeEvent> {
         let Stage::Granted { grant, .. } = &self.stage else { return None };
-        let has_letter = self.letter.as_ref().is_some_and(|letter| letter.kind == LetterKind::Expired);
+        let has_letter = self.letter.as_ref().is_some_and(|letter| letter.kind == AccessChange::Expired);
         if now < grant.expires || has_letter {
             return None;
         }
-        self.letter = Some(Letter::new(LetterKind::Expired, grant.expires));
+        self.letter = Some(AccessLetter::new(AccessChange::Expired, grant.expires));
         Some(BridgeEvent::Expired)
     }
 
@@ -119,14 +119,14 @@ impl Bridge {
     ///
     /// # Errors
     /// [`BridgeRefused::NoSuchMail`] when another draft is recorded or a later change has replaced the letter.
-    pub fn record_letter_draft(&mut self, of: &Letter, draft: &Draft) -> Result<(), BridgeRefused> {
+    pub fn record_letter_draft(&mut self, of: &AccessLetter, draft: &Draft) -> Result<(), BridgeRefused> {
         let letter = self.letter.as_mut().filter(|letter| letter.is(of));
         letter.ok_or(BridgeRefused::NoSuchMail)?.mail.record(draft)
     }
 
     /// Records that the mailbox accepted a letter's mail, or that the mail is abandoned. Returns `None` if its end is
     /// already recorded or a later change has replaced the letter.
-    pub fn end_letter(&mut self, of: &Letter, is_sent: bool) -> Option<BridgeEvent> {
+    pub fn end_letter(&mut self, of: &AccessLetter, is_sent: bool) -> Option<BridgeEvent> {
         let letter = self.letter.as_mut().filter(|letter| letter.is(of) && letter.mail != MailStep::Sent)?;
         letter.mail = MailStep::Sent;
         let about = letter.kind.as_str();

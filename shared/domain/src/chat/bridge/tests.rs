@@ -348,8 +348,12 @@ fn an_acceptance_names_the_text_and_a_letter_its_change() {
     bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at(0)).unwrap();
     let acceptance = bridge.acceptance().unwrap();
     assert_eq!((acceptance.sha256(), acceptance.version()), (CURRENT_AGREEMENT.sha256, CURRENT_AGREEMENT.version));
-    let names =
-        [LetterKind::Granted { expires: at(1) }, LetterKind::Expired, LetterKind::Revoked, LetterKind::Declined]
-            .map(LetterKind::as_str);
+    let names = [
+        AccessChange::Granted { expires: at(1) },
+        AccessChange::Expired,
+        AccessChange::Revoked,
+        AccessChange::Declined,
+    ]
+    .map(AccessChange::as_str);
     assert_eq!(names, ["granted", "expired", "revoked", "declined"]);
 }

@@ -184,19 +184,19 @@ pub(super) fn steps() -> Vec<Step> {
         step("refuse_override", Human, &[Attention], |sale| sale.refuse_override(authority(&operator())).is_ok()),
         step("reject_declined", Human, &[Attention], |sale| sale.reject_declined(authority(&operator())).is_ok()),
         held_step("hold (gate 1)", Actor::Verdict, EVERYWHERE, |sale, by| {
-            sale.hold(Holder::Maker { owner: by, purchase: &bought() }, NOW).is_ok()
+            sale.hold(HeldBy::Maker { owner: by, purchase: &bought() }, NOW).is_ok()
         }),
         held_step("hold (authority gate)", Actor::Verdict, &[Delivery], |sale, by| {
-            sale.hold(Holder::AuthorityGate { owner: by, purchase: &bought() }, NOW).is_ok()
+            sale.hold(HeldBy::AuthorityGate { owner: by, purchase: &bought() }, NOW).is_ok()
         }),
         held_step("unusable", Actor::Verdict, DROPS, |sale, by| {
-            sale.unusable(Finder::Maker { owner: by }, None, None, "", NOW).is_ok()
+            sale.unusable(FoundBy::Maker { owner: by }, None, None, "", NOW).is_ok()
         }),
         step("dispatched", Actor::Verdict, EVERYWHERE, |sale| sale.dispatched(LONG_AGO, true).is_ok()),
         step("dispatched (not archived)", Actor::Verdict, &[Delivery], |sale| sale.dispatched(LONG_AGO, false).is_ok()),
         step("order_again", Page, EVERYWHERE, |sale| sale.order_again(NOW).is_ok()),
-        step("unusable (page)", Page, &[Drop], |sale| sale.unusable(Finder::Page, None, None, "", NOW).is_ok()),
-        step("hold (page)", Page, EVERYWHERE, |sale| sale.hold(Holder::Page, NOW).is_ok()),
+        step("unusable (page)", Page, &[Drop], |sale| sale.unusable(FoundBy::Page, None, None, "", NOW).is_ok()),
+        step("hold (page)", Page, EVERYWHERE, |sale| sale.hold(HeldBy::Page, NOW).is_ok()),
         step("reopen", Page, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("reopen", Actor::Verdict, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("reopen", Mailer, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
@@ -327,7 +327,7 @@ pub(super) fn steps() -> Vec<Step> {
             held_step("mail_sent", Mailer, roughly, move |sale, by| sale.mail_sent(letter, by, NOW).is_ok()),
             held_step("mail_no_address", Mailer, whole, move |sale, by| sale.mail_no_address(letter, by).is_ok()),
             held_step("hold (mail)", Mailer, roughly, move |sale, by| {
-                sale.hold(Holder::Mailer { owner: by, letter }, NOW).is_ok()
+                sale.hold(HeldBy::Mailer { owner: by, letter }, NOW).is_ok()
             }),
             failed("mail_failed", true, false, whole),
             failed("mail_failed (final)", false, false, roughly),

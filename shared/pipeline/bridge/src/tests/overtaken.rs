@@ -3,7 +3,7 @@
 use super::*;
 use async_trait::async_trait;
 use domain::{
-    chat::{Letter, MailStep, Post},
+    chat::{AccessLetter, MailStep, Post},
     ports::{Bridges, SaveError, StorageError, Store},
 };
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ impl<'w> Overtaken<'w> {
 }
 
 fn has_draft(bridge: &Bridge) -> bool {
-    let mut steps = bridge.thread().iter().filter_map(Post::mail).chain(bridge.letter().map(Letter::mail));
+    let mut steps = bridge.thread().iter().filter_map(Post::mail).chain(bridge.letter().map(AccessLetter::mail));
     steps.any(|step| matches!(step, MailStep::Drafted(_)))
 }
 

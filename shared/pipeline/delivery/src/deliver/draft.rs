@@ -2,7 +2,7 @@
 
 use super::{Attempt, Delivery, Outcome};
 use crate::failure;
-use audit::{Change, Record, digest};
+use audit::{Change, Record, hash};
 use domain::{
     Sale, StepError,
     alert::Severity,
@@ -20,7 +20,7 @@ impl Delivery<'_> {
         first_hash: Option<String>,
         record: Record,
     ) -> Result<Outcome, StepError> {
-        let hash = digest::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
+        let hash = hash::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
         // The mail after a disclosure has no verdict. A dispute that begins between two attempts takes a sentence out of it.
         let may_differ = sale.value.is_crisis();
         if first_hash.is_some_and(|first| first != hash && !may_differ) {

@@ -8,7 +8,7 @@ use domain::{
     alert::Severity,
     mail::{Failure, Letter, Mail, Next},
     ports::Versioned,
-    sale::{Event, Holder, Refused, Rendered},
+    sale::{Event, HeldBy, Refused, Rendered},
 };
 
 /// Writes the object of a dead letter. Its alert has been sent and its state saved; if the object cannot be written,
@@ -84,9 +84,9 @@ impl Delivery<'_> {
         let now = self.now();
         let payload = gate.held_payload(&self.order.session_id, sale.value.tier(), now, raw);
         self.ports.quarantine.hold(&self.order.session_id, now, &payload).await?;
-        let holder = Holder::Mailer { owner: &self.order.message_id, letter: self.order.letter };
+        let held_by = HeldBy::Mailer { owner: &self.order.message_id, letter: self.order.letter };
         let hold = |sale: &mut Sale, _| {
-            let Ok(event) = sale.hold(holder, now) else { return Change::nothing(()) };
+            let Ok(event) = sale.hold(held_by, now) else { return Change::nothing(()) };
             let alert = Alert::quarantine(now, 2, &self.order.session_id, gate.term_count());
             Change::of(&event, &self.context(now).with_evidence([record.clone()]), ()).alerting(alert)
         };

@@ -275,7 +275,7 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
 
 /// The operator must not rely on a schedule that knows of no decision.
 #[test]
-fn a_store_that_cannot_be_looked_at_is_told_as_such_and_decides_nothing() {
+fn an_unreadable_store_is_an_error_and_nothing_is_decided() {
     for store in ["stored_mails.of_sale", "sale_data.kept"] {
         let world = full(&hashed());
         world.plan(Plan::none().whenever(store, Fault::Fail));

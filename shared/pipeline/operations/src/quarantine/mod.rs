@@ -7,7 +7,7 @@
 pub mod examine;
 
 use crate::{Done, NotDone, Operator, PartFailed, Refusals};
-use audit::{Change, Context, Journal, Record, digest};
+use audit::{Change, Context, Journal, Record, hash};
 use domain::{
     CachedVerdict, Query, Sale, SessionId, Timestamp, Verdict,
     mail::{Letter, Mail},
@@ -198,7 +198,7 @@ impl Case {
     ) -> Done<Decided, DecideError> {
         let journal = ports.journal;
         let held = self.sale.value.fulfilment().clone();
-        let new = verdict.as_ref().map(|cached| (cached.verdict.verdict, digest::verdict_hash(&cached.verdict)));
+        let new = verdict.as_ref().map(|cached| (cached.verdict.verdict, hash::verdict_hash(&cached.verdict)));
         let new = new.as_ref().map(|(colour, verdict_hash)| NewVerdict { colour: *colour, verdict_hash });
         let context = Context::at(now).with_evidence(records);
         let decide = |sale: &mut Sale, _| {

@@ -87,7 +87,7 @@ fn a_verdict_that_passes_now_is_cached_recorded_and_ordered() {
     let state = world.state();
     let cached = &state.cache[&session()];
     assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), (CLEAN, "Open a shop?"));
-    assert_eq!(sale.verdict_hash(), Some(digest::verdict_hash(&cached.verdict).as_str()));
+    assert_eq!(sale.verdict_hash(), Some(hash::verdict_hash(&cached.verdict).as_str()));
     assert!(matches!(state.queue[0].0, Message::Order { ordered_by: OrderedBy::Operator, .. }));
     let events: Vec<Value> = state.records().iter().map(|record| record["event"].clone()).collect();
     assert_eq!(events, ["tmm_crosscheck", "content_filter", "operator", "pipeline"]);

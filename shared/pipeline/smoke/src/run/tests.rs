@@ -329,7 +329,7 @@ fn an_entry_that_is_not_the_smoke_tests_passes_no_stage_that_looks_at_it() {
 }
 
 #[test]
-fn without_a_verdict_the_stages_behind_it_are_tried_and_the_reason_is_told() {
+fn without_a_verdict_the_stages_behind_it_are_tried_and_report_the_reason() {
     let pipeline = Pipeline::new(SiteSays::NoVerdict);
     let report = pipeline.run(&[]);
     assert_eq!(words(&report), WITHOUT_A_VERDICT);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::engine::lists::{Matching, Substitute, Term};
 use crate::engine::senses::{
-    Case, Collocation, Collocations, Condition, Glances, WordPattern, bit_of, glance, pair_of,
+    Case, Collocation, Collocations, Condition, WordPattern, WordPrefilter, bit_of, pair_of, prefilter_bit,
 };
 
 /// The reason why a block list is refused.
@@ -202,7 +202,7 @@ fn condition(raw: &RawCondition, groups: &BTreeMap<String, Vec<String>>) -> Resu
         left: indexed(collocations(&raw.left)?, <[_]>::last),
         right: indexed(collocations(&raw.right)?, <[_]>::first),
         near_initials: near.iter().fold(0, |sum, word| sum | initials(word)),
-        near_glances: glances(&near),
+        near_prefilter: prefilter(&near),
         near,
         starts: raw.starts,
         ends: raw.ends,
@@ -239,22 +239,22 @@ fn initials(word: &WordPattern) -> u128 {
 }
 
 /// The prefilter of the words that are neither groups nor endings.
-fn glances(words: &[WordPattern]) -> Glances {
+fn prefilter(words: &[WordPattern]) -> WordPrefilter {
     let empty = || vec![0; if words.is_empty() { 0 } else { 32 }];
-    let mut glances = Glances { words: empty(), stems: empty() };
+    let mut prefilter = WordPrefilter { words: empty(), stems: empty() };
     let set = |rows: &mut [u32], bit: u16| rows[bit as usize >> 5] |= 1 << (bit & 31);
     for word in words {
         match word {
-            WordPattern::Exact(text) => set(&mut glances.words, glance(pair_of(text.as_bytes()), text.len())),
+            WordPattern::Exact(text) => set(&mut prefilter.words, prefilter_bit(pair_of(text.as_bytes()), text.len())),
             // The second letter can be any letter.
             WordPattern::Prefix(stem) if stem.len() < 2 => {
-                glances.stems[pair_of(stem.as_bytes()) as usize >> 5] = u32::MAX
+                prefilter.stems[pair_of(stem.as_bytes()) as usize >> 5] = u32::MAX
             }
-            WordPattern::Prefix(stem) => set(&mut glances.stems, pair_of(stem.as_bytes())),
+            WordPattern::Prefix(stem) => set(&mut prefilter.stems, pair_of(stem.as_bytes())),
             WordPattern::Suffix(_) | WordPattern::OneOf(_) => {}
         }
     }
-    glances
+    prefilter
 }
 
 fn pattern(word: &str, groups: &BTreeMap<String, Vec<String>>) -> Result<WordPattern, String> {

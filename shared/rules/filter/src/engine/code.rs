@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_bytes_is_told_from_numbers_in_a_sentence() {
+    fn a_run_of_bytes_is_distinguished_from_numbers_in_a_sentence() {
         for bytes in ["48 8b @ 02 00", "36:62:@:7d:bb", "@ 28 94 ff e0", "0x1f, @, 0x00", "00 00 @"] {
             assert!(is_among_bytes(around(bytes).0, around(bytes).1), "{bytes}");
         }

@@ -78,17 +78,17 @@ pub(crate) const fn bit_of(byte: u8) -> u128 {
 
 /// A cheap prefilter for ASCII words. May accept a word without cause, but never rejects a matching one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Glances {
-    /// The [`glance`] of each whole word, one bit each.
+pub(crate) struct WordPrefilter {
+    /// The [`prefilter_bit`] of each whole word, one bit each.
     pub(crate) words: Vec<u32>,
     /// The [`pair_of`] of each stem, one bit each.
     pub(crate) stems: Vec<u32>,
 }
 
-impl Glances {
+impl WordPrefilter {
     pub(crate) fn may_have(&self, pair: u16, length: usize) -> bool {
         let has = |rows: &[u32], bit: u16| rows.get(bit as usize >> 5).is_some_and(|row| row & (1 << (bit & 31)) != 0);
-        has(&self.words, glance(pair, length)) || has(&self.stems, pair)
+        has(&self.words, prefilter_bit(pair, length)) || has(&self.stems, pair)
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn pair_of(word: &[u8]) -> u16 {
 }
 
 /// A word's first two bytes and its length, in ten bits.
-pub(crate) fn glance(pair: u16, length: usize) -> u16 {
+pub(crate) fn prefilter_bit(pair: u16, length: usize) -> u16 {
     (pair ^ (length as u16).wrapping_mul(37)) & 1023
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct Condition {
     pub(crate) near: Vec<WordPattern>,
     /// The ASCII characters that those words begin with, one bit each.
     pub(crate) near_initials: u128,
-    pub(crate) near_glances: Glances,
+    pub(crate) near_prefilter: WordPrefilter,
     pub(crate) starts: bool,
     pub(crate) ends: bool,
     pub(crate) determined: bool,

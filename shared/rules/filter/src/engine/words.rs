@@ -85,7 +85,7 @@ impl<'t> Words<'t> {
         condition: &Condition,
         is_wanted: impl Fn(&Token<'t>) -> bool,
     ) -> Option<Token<'t>> {
-        let glances = &condition.near_glances;
+        let prefilter = &condition.near_prefilter;
         let has_others = condition.near_initials & bit_of(u8::MAX) != 0;
         for index in 0..WORDS {
             let span = self.span_at(index)?;
@@ -93,7 +93,7 @@ impl<'t> Words<'t> {
                 return None;
             }
             let may_be = match span.is_ascii {
-                true => glances.may_have(span.pair, (span.end - span.start) as usize),
+                true => prefilter.may_have(span.pair, (span.end - span.start) as usize),
                 false => span.begins < u8::MAX || has_others,
             };
             if may_be {

@@ -8,9 +8,9 @@ use domain::{
 };
 use serde::Deserialize;
 
-/// The data about a stream in the sale, or in a function's note.
+/// The head of a stream as its sale, or a function's note, stores it, with the records that wait to be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct StoredHead {
     pub(crate) head: AuditHead,
     /// The last records of the stream, which may not be in the log yet.
     pub(crate) waiting: Vec<AuditEntry>,
@@ -24,7 +24,7 @@ struct StreamFields {
     outbox: Vec<AuditEntry>,
 }
 
-impl Known {
+impl StoredHead {
     /// The data in a scheduled function's note; `None` if it names no stream.
     #[must_use]
     pub fn of_note(document: &str) -> Option<Self> {

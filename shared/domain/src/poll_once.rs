@@ -9,7 +9,7 @@ use std::{
 ///
 /// # Panics
 /// If it waits.
-pub(crate) fn ended<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn poll_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => panic!("it waits"),
