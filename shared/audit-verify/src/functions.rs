@@ -151,7 +151,7 @@ pub fn verify_days(name: &str, days: &Days, stored: Option<&StoredHead>, is_whol
         }
     }
     // A function saves its head before it publishes anything, and its note is never removed.
-    if known.is_none()
+    if stored.is_none()
         && let Some((key, _)) = days.values().find_map(Day::first)
     {
         findings.push(Finding { key: key.clone(), damage: Damage::Orphaned });

@@ -66,7 +66,7 @@ pub(crate) struct StreamContext<'a> {
 pub fn verify_stream(stream: &str, objects: &[Object], stored: Option<&StoredHead>) -> Result<(), Finding> {
     verify_part(stream, objects, StreamContext { before: Some(&sha256(b"")), stored, after: None })?;
     match objects.first() {
-        Some((key, _)) if known.is_none() && !objects.iter().all(is_of_smoke_test) => {
+        Some((key, _)) if stored.is_none() && !objects.iter().all(is_of_smoke_test) => {
             Err(Finding { key: key.clone(), damage: Damage::Orphaned })
         }
         _ => Ok(()),

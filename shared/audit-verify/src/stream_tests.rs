@@ -1,6 +1,6 @@
 //! Every kind of damage to a stream is found, with its kind and its place.
 
-use crate::stream::{Damage, Finding, Known, Object, verify_stream};
+use crate::stream::{Damage, Finding, Object, StoredHead, verify_stream};
 use audit::{Record, Source, Status, chain};
 use domain::{Sale, SessionId, Timestamp, audit_trail::Audited, sale::AuditHead};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn key(seq: u64) -> String {
 }
 
 fn check(sale: &Sale, log: &[Object]) -> Result<(), Finding> {
-    verify_stream(STREAM, log, Some(&Known::of(sale)))
+    verify_stream(STREAM, log, Some(&StoredHead::of(sale)))
 }
 
 /// Damages a stream of five records and returns the findings with and without the sale.

@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_version_is_named_by_its_first_digits() {
-        let versions = || ["aa", "ab", "cc"].map(|two| CorpusVersion::parse(&two.repeat(32)).unwrap()).to_vec();
+        let versions = || ["aa", "ab", "cc"].map(|two| CorpusVersion::parse(two.repeat(32)).unwrap()).to_vec();
         assert_eq!(one(versions(), "aaa").unwrap().as_str(), "aa".repeat(32));
         for name in ["", "a", "d", &"cc".repeat(33)] {
             assert!(matches!(one(versions(), name), Err(CommandError::Refused(_))), "{name}");
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_list_names_what_is_in_use() {
-        let version = CorpusVersion::parse(&"ab".repeat(32)).unwrap();
+        let version = CorpusVersion::parse("ab".repeat(32)).unwrap();
         let active = Active { version: Some(version.clone()), since: Timestamp::from_millis(0), by: "dana".to_owned() };
         let rows = [json!({ "version": version, "kept_at": "2026-11-22T10:00:00.000Z", "active": true })];
         let text = text_of(Some(&active), &rows);

@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_version_is_a_whole_digest() {
         let digest = "0a".repeat(32);
-        let version = CorpusVersion::parse(&digest).unwrap();
+        let version = CorpusVersion::parse(digest.as_str()).unwrap();
         assert_eq!((version.as_str(), version.prefix()), (digest.as_str(), "0a0a0a0a0a0a"));
         assert_eq!(serde_json::to_value(&version).unwrap(), digest);
         assert_eq!(CorpusVersion::of_digest([10; 32]), version);
