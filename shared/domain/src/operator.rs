@@ -91,7 +91,7 @@ mod tests {
             (format!("{session}@example.com"), session),
             (format!("{session}\u{ff20}example.com"), session),
         ] {
-            assert_eq!(CallerIdentity::parse(&arn).unwrap().as_str(), kept);
+            assert_eq!(CallerIdentity::parse(arn).unwrap().as_str(), kept);
         }
         for wrong in ["", "dana", "arn:aws\n", &format!("arn:{}", "a".repeat(MAX_ARN))] {
             assert_eq!(CallerIdentity::parse(wrong), Err(InvalidIdentity), "{wrong}");

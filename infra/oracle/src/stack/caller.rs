@@ -24,7 +24,7 @@ impl Caller {
     ) -> Option<CallerIdentity> {
         if self.0.get().is_none() {
             let arn = account.caller_arn().await;
-            let identity = arn.and_then(|arn| Ok(CallerIdentity::parse(&arn)?));
+            let identity = arn.and_then(|arn| Ok(CallerIdentity::parse(arn)?));
             if let Err(error) = &identity {
                 // A closed stderr must not prevent the record.
                 let _ = writeln!(warnings, "your AWS identity is not in the record, only your name: {error}");

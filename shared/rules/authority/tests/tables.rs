@@ -171,7 +171,7 @@ fn a_question_does_not_answer_itself() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Appendix G requires more of some determinations than of others.
+/// Authority Governance, Appendix G requires more of some determinations than of others.
 #[test]
 fn a_denial_needs_appeal_rights_and_ssdi_needs_medical_evidence() {
     let denial = "Deny this applicant's SNAP application automatically, without a human looking at it.";

@@ -40,7 +40,7 @@ fn a_declined_question_is_decided_by_different_people_with_a_role_and_a_credenti
 fn one_aws_identity_is_one_person_whatever_names_were_typed() {
     let [dana, kim] = ["dana", "kim"].map(|name| Operator::parse(name, None).unwrap());
     let [one, other] = ["user/dana", "user/kim"]
-        .map(|name| CallerIdentity::parse(&format!("arn:aws:iam::123456789012:{name}")).unwrap());
+        .map(|name| CallerIdentity::parse(format!("arn:aws:iam::123456789012:{name}")).unwrap());
     let people = HumanLock::People { persons: 2, roles: vec!["physician".into()], sources: vec!["register".into()] };
     let approved_after = |first, second| {
         let mut sale = declined();
