@@ -51,7 +51,7 @@ pub(crate) enum BridgeCommand {
     /// Settle the mail of a reply that `reply` cannot send: say whether it was sent. One that was not gets a new draft
     /// when the reply is repeated; one that was, or that you wrote by hand, leaves the list.
     #[command(
-        after_help = "Examples:\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --sent --by dana --reason 'written by hand'\n\nExit code 1: the thread has no such reply, or its mail is sent."
+        after_help = "Examples:\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --sent --by dana --reason 'written by hand'\n\nExit code 1: the thread has no such reply, its mail is sent, or the mailbox still has the draft of one that is said not to be sent."
     )]
     Settle(SettleArguments),
 }
@@ -149,6 +149,9 @@ fn unreadable(error: BridgeError) -> CommandError {
 fn decided(error: DecideError) -> CommandError {
     match error {
         DecideError::Bridge(error) => CommandError::failed("the decision may not be saved: repeat the command", error),
+        DecideError::Mailbox(error) => {
+            CommandError::failed("the mailbox cannot be read, nothing is recorded: repeat the command", error)
+        }
         error => CommandError::Refused(error.to_string()),
     }
 }
@@ -268,7 +271,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open_with_reason("settling a mail")?;
-    let desk = deployed.bridge_desk()?;
+    let (desk, mailbox) = (deployed.bridge_desk()?, deployed.backend().mailbox()?);
     let question = if arguments.sent {
         "Record that the member has the mail of this reply?"
     } else {
@@ -279,7 +282,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     }
     wait(async {
         let who = find(&deployed, &arguments.bridge).await?;
-        bridge::settle(desk.ports(), &who, &operator, &arguments.reply, arguments.sent).await.map_err(decided)
+        let settling = bridge::settle(desk.ports(), &mailbox, &who, &operator, &arguments.reply, arguments.sent);
+        settling.await.map_err(decided)
     })?;
     let answer = json!({ "bridge": arguments.bridge, "reply": arguments.reply, "sent": arguments.sent });
     output::print_answer(arguments.signed.target.json, &answer, || {

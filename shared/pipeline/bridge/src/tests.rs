@@ -326,10 +326,34 @@ fn a_reply_whose_draft_is_gone_is_mailed_after_an_operator_settles_it() {
     assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::OutcomeUnknown)));
     let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
     let reply = row.thread().last().unwrap().id().clone();
-    run(settle(ports(&world), &who(), &dana(), &reply, false)).unwrap().unwrap();
+    run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap().unwrap();
     assert_eq!(run(replying(&world)).unwrap().unwrap().id, reply);
     assert_eq!(world.state().sent.len(), 1);
     assert_eq!(steps(&world)[3..], ["reply_posted", "mail_settled", "reply_mailed"]);
+}
+
+/// The answer to sending was lost, and the mailbox still shows the draft. A second draft would be a second mail.
+#[test]
+fn a_mail_that_may_be_on_its_way_is_not_settled_as_unsent() {
+    let world = posted();
+    world.state().draft_lag = 240_000;
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
+    world.plan(Plan::none());
+    let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let reply = row.thread().last().unwrap().id().clone();
+    let settling = || run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap();
+    assert!(matches!(settling(), Err(DecideError::DraftExists)));
+    world.advance(Duration::from_secs(300));
+    for look in ["mailbox.draft_exists", "mailbox.was_sent"] {
+        world.plan(Plan::none().whenever(look, Fault::Fail));
+        assert!(matches!(settling(), Err(DecideError::Mailbox(_))), "{look}");
+        world.plan(Plan::none());
+    }
+    assert!(matches!(settling(), Err(DecideError::MailSent)));
+    run(replying(&world)).unwrap().unwrap();
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(steps(&world)[3..], ["reply_posted", "reply_mailed"]);
 }
 
 /// The mail went out, but its answer was lost: the command finds it among the sent items.
