@@ -1,10 +1,7 @@
 //! `oracle bridge`: lists and shows Bridges, grants and revokes access, replies in threads, and settles mails of
 //! replies.
 
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-};
+use std::{io, path::PathBuf};
 
 use bridge::{BridgeError, DecideError, FindError, Held, ReplyError, Row, Shown};
 use clap::{Args, Subcommand};
@@ -16,7 +13,7 @@ use domain::{
 use runtime::System;
 use serde_json::json;
 
-use super::bridge_report::{answered, described, table, text};
+use super::bridge_report::{described, reply_question, table, text, unsent_reply};
 use crate::{
     command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
     stack::{BridgeDesk, Deployed},
@@ -91,7 +88,8 @@ pub(crate) struct ReplyArguments {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// The customer's last message that you have read, by its id in `oracle bridge show`. Without it, the last one that
-    /// the command shows before it asks; --yes needs it while a message waits for a reply.
+    /// the command shows before it asks; --yes needs it while a message waits for a reply. A reply with this text whose
+    /// mail is not sent is continued, and answers its own message.
     #[arg(long, value_name = "MESSAGE", value_parser = message_id)]
     to: Option<ExchangeId>,
     #[command(flatten)]
@@ -249,16 +247,15 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
     let (held, messages) = wait(read(&deployed, &desk, &arguments.bridge))?;
     let bridge = &held.bridge.value;
-    if arguments.signed.yes && arguments.to.is_none() && bridge.unanswered().next().is_some() {
+    let unsent = unsent_reply(&messages, &text);
+    let is_unclear = unsent.is_none() && arguments.to.is_none() && bridge.unanswered().next().is_some();
+    if arguments.signed.yes && is_unclear {
         let what = "a message waits: name the last one that you have read with --to (oracle bridge show)";
         return Err(CommandError::Usage(what.to_owned()));
     }
     // Held fixed from here on: what the customer posts during the question is unread.
-    let to = arguments.to.as_ref().or_else(|| bridge.last_question());
-    if !arguments.signed.yes {
-        io::stderr().write_all(answered(bridge, &messages, to).as_bytes())?;
-    }
-    if !arguments.signed.confirm(&format!("Post this reply to {} and mail it?", arguments.bridge))? {
+    let (to, question) = reply_question(&arguments.bridge, bridge, &messages, unsent, arguments.to.as_ref());
+    if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
     let replying = bridge::reply(desk.ports(), &mailbox, &site, bridge.id(), &operator, to, &text);

@@ -134,6 +134,7 @@ fn a_whole_life_is_on_record_without_a_text_a_name_or_an_address() {
     let held = run(load(ports(&world), &who())).unwrap().unwrap();
     let shown = run(held.messages(&world)).unwrap().unwrap();
     assert_eq!(shown.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), [TEXT, REPLY]);
+    assert_eq!(shown.iter().map(|it| it.answers.clone()).collect::<Vec<_>>(), [None, Some(id())]);
     let person = run(held.person(&world)).unwrap().unwrap().unwrap();
     assert_eq!((person.name.as_str(), person.address.as_str()), (NAME, ADDRESS));
     let kept = kept(&world);
