@@ -19,12 +19,14 @@ pub struct Checks {
     pub findings: Findings,
     /// What could not be looked at. Whether it works is not known: if it failed before, it counts as failed.
     pub unknown: BTreeSet<&'static str>,
+    /// What this configuration does not use. Whether it works does not matter any more.
+    pub unused: BTreeSet<&'static str>,
 }
 
 impl Checks {
-    /// Whether a check that is made succeeded.
-    fn has_passed(&self, name: &str) -> bool {
-        !self.findings.contains_key(name) && !self.unknown.contains(name)
+    /// Whether a check that failed before still counts as failed.
+    fn is_failed(&self, name: &str) -> bool {
+        self.findings.contains_key(name) || self.unknown.contains(name)
     }
 }
 
@@ -38,8 +40,7 @@ pub(crate) async fn probe(notes: &dyn Notes, alerts: &dyn Alerts, clock: &dyn Cl
         alerts.raise(alert).await;
     }
     let failed = checks.findings.keys().map(|name| (*name).to_owned());
-    let names: BTreeSet<String> =
-        failed.chain(before.iter().filter(|name| !checks.has_passed(name)).cloned()).collect();
+    let names: BTreeSet<String> = failed.chain(before.iter().filter(|name| checks.is_failed(name)).cloned()).collect();
     if names == before {
         return;
     }
@@ -54,7 +55,7 @@ fn changes(before: &BTreeSet<String>, checks: &Checks, now: Timestamp) -> Vec<Al
     // Each check is a subject of its own, so that two changes in one run are two alerts.
     let (tag, operation) = ("ORACLE-PROBE", "BOOT_PROBE");
     let broken = checks.findings.iter().filter(|(name, _)| !before.contains(**name));
-    let works = before.iter().filter(|name| checks.has_passed(name));
+    let works = before.iter().filter(|name| !checks.is_failed(name) && !checks.unused.contains(name.as_str()));
     let broken = broken.map(|(name, reason)| {
         Alert::about(tag, Severity::Critical, now, operation, name, &format!("{name}: {reason}"))
     });

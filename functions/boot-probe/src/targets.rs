@@ -142,6 +142,8 @@ impl Targets {
         checks.take(doctor::examine(self.accounts(&self.models.names().collect::<Vec<_>>())).await);
         if let Some(toll) = &self.toll {
             checks.take(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
+        } else {
+            checks.unused.extend(doctor::TOLL_SUBJECTS);
         }
         checks
     }

@@ -108,6 +108,9 @@ pub(crate) struct Answer {
     /// When the sender was answered before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Timestamp>,
+    /// When it was claimed, as `answered` and `helped` have it. State saved by an earlier version does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claimed_at: Option<Timestamp>,
     /// The draft to send; only a recorded draft is ever sent.
     pub(crate) draft: Option<Draft>,
 }
@@ -413,7 +416,8 @@ impl InboxState {
         }
         let before = self.answered.insert(sender.to_owned(), now);
         if let Some(at_hand) = self.find_mut(id) {
-            at_hand.answer = Some(Answer { sender: sender.to_owned(), kind, before, draft: None });
+            let (sender, claimed_at) = (sender.to_owned(), Some(now));
+            at_hand.answer = Some(Answer { sender, kind, before, claimed_at, draft: None });
         }
         Claimed::Granted
     }
@@ -457,20 +461,36 @@ impl InboxState {
         } else {
             at_hand.answered = true;
         }
-        let Answer { sender, kind, before, draft } = answer?;
+        let answer = answer?;
         // Only a recorded draft is ever sent.
-        if ended == Ended::NotSent || draft.is_none() {
+        if ended == Ended::NotSent || answer.draft.is_none() {
+            self.undo_claim(&answer);
+        }
+        Some(answer.sender)
+    }
+
+    /// Undoes the claim of an answer that is not sent. The claim of a later answer to the same sender stays.
+    fn undo_claim(&mut self, answer: &Answer) {
+        let Answer { sender, kind, before, claimed_at, draft: _ } = answer;
+        if claimed_at.is_none() || self.answered.get(sender) == claimed_at.as_ref() {
             match before {
-                Some(before) => drop(self.answered.insert(sender.clone(), before)),
-                None => drop(self.answered.remove(&sender)),
-            }
-            if kind == Kind::Help
-                && let Some(helped) = self.helped.get_mut(&sender)
-            {
-                helped.pop();
+                Some(before) => drop(self.answered.insert(sender.clone(), *before)),
+                None => drop(self.answered.remove(sender)),
             }
         }
-        Some(sender)
+        // The later answer may be undone too.
+        let in_work = self.at_hand.iter_mut().filter_map(|at_hand| at_hand.answer.as_mut());
+        for later in in_work.filter(|it| it.sender == *sender && claimed_at.is_some() && it.before == *claimed_at) {
+            later.before = *before;
+        }
+        if *kind == Kind::Help
+            && let Some(helped) = self.helped.get_mut(sender)
+        {
+            match claimed_at {
+                Some(claimed_at) => helped.retain(|at| at != claimed_at),
+                None => drop(helped.pop()),
+            }
+        }
     }
 }
 

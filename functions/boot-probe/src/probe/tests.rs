@@ -10,10 +10,13 @@ fn alerts_after(world: &World, wrong: &[&'static str]) -> Vec<(Channel, String)>
 
 /// The alerts of one run in which these checks failed and others could not be made.
 fn alerts_of(world: &World, wrong: &[&'static str], unknown: &[&'static str]) -> Vec<(Channel, String)> {
-    world.state().alerts.clear();
     let findings = wrong.iter().map(|name| (*name, "refused".to_owned())).collect();
-    let checks = Checks { findings, unknown: unknown.iter().copied().collect() };
-    run(probe(world, world, world, &checks)).unwrap();
+    alerts_about(world, &Checks { findings, unknown: unknown.iter().copied().collect(), ..Checks::default() })
+}
+
+fn alerts_about(world: &World, checks: &Checks) -> Vec<(Channel, String)> {
+    world.state().alerts.clear();
+    run(probe(world, world, world, checks)).unwrap();
     let alerts = world.state().alerts.clone();
     alerts.into_iter().map(|alert| (alert.channel, alert.parts().unwrap().detail.to_owned())).collect()
 }
@@ -46,6 +49,18 @@ fn what_could_not_be_looked_at_does_not_work_again() {
     assert_eq!(alerts_of(&world, &[], &[]), [works(refunds), works(endpoint)]);
     assert_eq!(alerts_of(&world, &[], &[endpoint]), [], "nothing is known against what has never failed");
     assert_eq!(noted(&world), "[]");
+}
+
+/// Selling for USDC ended while the node did not work.
+#[test]
+fn what_is_not_used_any_more_is_forgotten_and_does_not_work_again() {
+    let world = World::at(Timestamp::from_millis(0));
+    let [_, node] = doctor::TOLL_SUBJECTS;
+    assert_eq!(alerts_after(&world, &[node]).len(), 1);
+    let without_toll = Checks { unused: doctor::TOLL_SUBJECTS.into(), ..Checks::default() };
+    assert_eq!(alerts_about(&world, &without_toll), []);
+    assert_eq!(world.state().notes[FAILED_CHECKS_NOTE].0, "[]");
+    assert_eq!(alerts_after(&world, &[node]).len(), 1, "it is used again, and still does not work");
 }
 
 /// An alert that is sent once must not be suppressed by another of a moment ago (Cache Alert, invariant 6).

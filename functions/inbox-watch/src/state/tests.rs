@@ -219,6 +219,48 @@ fn an_answer_without_a_draft_does_not_count() {
     }
 }
 
+/// The first answer's text stays unreadable for runs, while a second one to the same sender is sent.
+#[test]
+fn an_answer_that_is_given_up_takes_nothing_from_a_later_one() {
+    let mut state = seeded();
+    state.take(&arrivals((1..=3).map(|n| arrival(n, &format!("m{n}"))).collect()));
+    assert_eq!(state.claim_answer("m1", "tag", Kind::Help, at(0)), Claimed::Granted);
+    assert_eq!(state.claim_answer("m2", "tag", Kind::Help, at(5)), Claimed::Granted);
+    assert!(state.drafted("m2", &draft("a")));
+    state.finish("m2", Ended::Well);
+    state.finish("m1", Ended::Well);
+    assert_eq!((state.answered["tag"], state.helped["tag"].as_slice()), (at(5), [at(5)].as_slice()));
+    assert_eq!(state.claim_answer("m3", "tag", Acknowledgement, at(10)), Claimed::Cooldown);
+}
+
+#[test]
+fn answers_that_are_all_given_up_leave_no_mark_in_either_order() {
+    for order in [["m1", "m2"], ["m2", "m1"]] {
+        let mut state = seeded();
+        state.take(&arrivals((1..=3).map(|n| arrival(n, &format!("m{n}"))).collect()));
+        state.claim_answer("m1", "tag", Kind::Help, at(0));
+        state.claim_answer("m2", "tag", Kind::Help, at(5));
+        for id in order {
+            state.finish(id, Ended::Well);
+        }
+        assert!(state.helped["tag"].is_empty(), "{order:?}");
+        assert_eq!(state.claim_answer("m3", "tag", Acknowledgement, at(10)), Claimed::Granted, "{order:?}");
+    }
+}
+
+/// State that was saved before answers had the time of their claim.
+#[test]
+fn a_stored_answer_without_its_time_is_given_up() {
+    let mut state = seeded();
+    state.take(&arrivals(vec![arrival(1, "m1")]));
+    state.claim_answer("m1", "tag", Kind::Help, at(0));
+    let mut stored = serde_json::to_value(&state).unwrap();
+    stored["at_hand"][0]["answer"].as_object_mut().unwrap().remove("claimed_at").unwrap();
+    let mut state: InboxState = serde_json::from_value(stored).unwrap();
+    state.finish("m1", Ended::Well);
+    assert!(state.answered.is_empty() && state.helped["tag"].is_empty());
+}
+
 #[test]
 fn the_cooldown_is_bounded() {
     let mut state = seeded();

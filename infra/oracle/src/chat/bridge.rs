@@ -1,10 +1,7 @@
 //! `oracle bridge`: lists and shows Bridges, grants and revokes access, replies in threads, and settles mails of
 //! replies.
 
-use std::{
-    io::{self, Write},
-    path::PathBuf,
-};
+use std::{io, path::PathBuf};
 
 use bridge::{BridgeError, DecideError, FindError, Held, ReplyError, Row, Shown};
 use clap::{Args, Subcommand};
@@ -16,7 +13,7 @@ use domain::{
 use runtime::System;
 use serde_json::json;
 
-use super::bridge_report::{answered, described, table, text};
+use super::bridge_report::{described, reply_question, table, text, unsent_reply};
 use crate::{
     command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
     stack::{BridgeDesk, Deployed},
@@ -51,7 +48,7 @@ pub(crate) enum BridgeCommand {
     /// Settle the mail of a reply that `reply` cannot send: say whether it was sent. One that was not gets a new draft
     /// when the reply is repeated; one that was, or that you wrote by hand, leaves the list.
     #[command(
-        after_help = "Examples:\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --sent --by dana --reason 'written by hand'\n\nExit code 1: the thread has no such reply, or its mail is sent."
+        after_help = "Examples:\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --sent --by dana --reason 'written by hand'\n\nExit code 1: the thread has no such reply, its mail is sent, or the mailbox still has the draft of one that is said not to be sent."
     )]
     Settle(SettleArguments),
 }
@@ -91,7 +88,8 @@ pub(crate) struct ReplyArguments {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// The customer's last message that you have read, by its id in `oracle bridge show`. Without it, the last one that
-    /// the command shows before it asks; --yes needs it while a message waits for a reply.
+    /// the command shows before it asks; --yes needs it while a message waits for a reply. A reply with this text whose
+    /// mail is not sent is continued, and answers its own message.
     #[arg(long, value_name = "MESSAGE", value_parser = message_id)]
     to: Option<ExchangeId>,
     #[command(flatten)]
@@ -149,6 +147,9 @@ fn unreadable(error: BridgeError) -> CommandError {
 fn decided(error: DecideError) -> CommandError {
     match error {
         DecideError::Bridge(error) => CommandError::failed("the decision may not be saved: repeat the command", error),
+        DecideError::Mailbox(error) => {
+            CommandError::failed("the mailbox cannot be read, nothing is recorded: repeat the command", error)
+        }
         error => CommandError::Refused(error.to_string()),
     }
 }
@@ -246,16 +247,15 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
     let (held, messages) = wait(read(&deployed, &desk, &arguments.bridge))?;
     let bridge = &held.bridge.value;
-    if arguments.signed.yes && arguments.to.is_none() && bridge.unanswered().next().is_some() {
+    let unsent = unsent_reply(&messages, &text);
+    let is_unclear = unsent.is_none() && arguments.to.is_none() && bridge.unanswered().next().is_some();
+    if arguments.signed.yes && is_unclear {
         let what = "a message waits: name the last one that you have read with --to (oracle bridge show)";
         return Err(CommandError::Usage(what.to_owned()));
     }
     // Held fixed from here on: what the customer posts during the question is unread.
-    let to = arguments.to.as_ref().or_else(|| bridge.last_question());
-    if !arguments.signed.yes {
-        io::stderr().write_all(answered(bridge, &messages, to).as_bytes())?;
-    }
-    if !arguments.signed.confirm(&format!("Post this reply to {} and mail it?", arguments.bridge))? {
+    let (to, question) = reply_question(&arguments.bridge, bridge, &messages, unsent, arguments.to.as_ref());
+    if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
     let replying = bridge::reply(desk.ports(), &mailbox, &site, bridge.id(), &operator, to, &text);
@@ -268,7 +268,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open_with_reason("settling a mail")?;
-    let desk = deployed.bridge_desk()?;
+    let (desk, mailbox) = (deployed.bridge_desk()?, deployed.backend().mailbox()?);
     let question = if arguments.sent {
         "Record that the member has the mail of this reply?"
     } else {
@@ -279,7 +279,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     }
     wait(async {
         let who = find(&deployed, &arguments.bridge).await?;
-        bridge::settle(desk.ports(), &who, &operator, &arguments.reply, arguments.sent).await.map_err(decided)
+        let settling = bridge::settle(desk.ports(), &mailbox, &who, &operator, &arguments.reply, arguments.sent);
+        settling.await.map_err(decided)
     })?;
     let answer = json!({ "bridge": arguments.bridge, "reply": arguments.reply, "sent": arguments.sent });
     output::print_answer(arguments.signed.target.json, &answer, || {

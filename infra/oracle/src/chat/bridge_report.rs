@@ -1,9 +1,9 @@
-//! Formats Bridges for operators: as rows of a list, and in full.
+//! Formats Bridges for operators: as rows of a list, in full, and in the question before a reply.
 
 use bridge::{Held, Row, Shown};
 use domain::{
     Timestamp,
-    chat::{Author, Bridge, ExchangeId},
+    chat::{Author, Bridge, ExchangeId, Message},
     customer_text,
 };
 use serde_json::{Value, json};
@@ -30,7 +30,14 @@ fn message(it: &Shown) -> Value {
         Author::Customer => "customer",
         Author::Operator(by) => by.as_str(),
     };
-    json!({ "id": it.id, "from": from, "at": it.at.to_iso(), "text": it.text, "mail_waits": it.is_unsent })
+    json!({
+        "id": it.id,
+        "from": from,
+        "at": it.at.to_iso(),
+        "text": it.text,
+        "mail_waits": it.is_unsent,
+        "answers": it.answers,
+    })
 }
 
 pub(crate) fn described(held: &Held, person: Option<&bridge::Person>, messages: &[Shown], now: Timestamp) -> Value {
@@ -57,16 +64,41 @@ fn of(value: &Value, name: &str) -> String {
 fn printed(message: &Value) -> String {
     let waits = if message["mail_waits"] == true { " (its mail is not sent)" } else { "" };
     let (from, at, id) = (of(message, "from"), of(message, "at"), of(message, "id"));
-    let mut text = format!("\n{from} at {at}, {id}{waits}\n");
+    let answers = message["answers"].as_str().map(|id| format!(", answers {}", printable(id))).unwrap_or_default();
+    let mut text = format!("\n{from} at {at}, {id}{answers}{waits}\n");
     for line in customer_text::visible(message["text"].as_str().unwrap_or("-")).lines() {
         text.push_str(&format!("  {}\n", customer_text::defused_line(line, usize::MAX)));
     }
     text
 }
 
+/// The reply that a command with this text continues, whatever the customer has written since: the first one on the
+/// page whose mail is not sent.
+pub(crate) fn unsent_reply<'m>(messages: &'m [Shown], text: &Message) -> Option<&'m Shown> {
+    messages.iter().find(|it| it.is_unsent && it.text == text.as_str())
+}
+
+/// The message that a reply answers, and the question before it is posted. The `unsent` reply answers its own,
+/// whichever message the command has `named`. Without both it answers the last one.
+pub(crate) fn reply_question<'m>(
+    digits: &str,
+    bridge: &'m Bridge,
+    messages: &[Shown],
+    unsent: Option<&'m Shown>,
+    named: Option<&'m ExchangeId>,
+) -> (Option<&'m ExchangeId>, String) {
+    if let Some(reply) = unsent {
+        let (id, at) = (reply.id.as_str(), reply.at.to_iso());
+        let question = format!("The reply {id} was posted at {at}, and its mail is not sent. Mail it to {digits}?");
+        return (reply.answers.as_ref(), question);
+    }
+    let to = named.or_else(|| bridge.last_question());
+    (to, format!("{}Post this reply to {digits} and mail it?", answered(bridge, messages, to)))
+}
+
 /// The messages that a reply answers, for people: those without a reply up to the message `to`, and this message.
 /// Counts the newer ones.
-pub(crate) fn answered(bridge: &Bridge, messages: &[Shown], to: Option<&ExchangeId>) -> String {
+fn answered(bridge: &Bridge, messages: &[Shown], to: Option<&ExchangeId>) -> String {
     let waits = |id: &ExchangeId| bridge.unanswered().any(|post| post.id() == id);
     let read = messages.iter().position(|it| Some(&it.id) == to).map_or(0, |index| index + 1);
     let (read, newer) = messages.split_at(read);
@@ -175,6 +207,7 @@ mod tests {
             at,
             text: format!("text {n}"),
             is_unsent: false,
+            answers: None,
         };
         let messages: Vec<Shown> = (1..6).map(shown).collect();
         let texts = |to: Option<u32>| {
@@ -189,6 +222,52 @@ mod tests {
         let text = answered(&bridge, &messages, Some(&id(4)));
         assert!(text.contains(&format!("customer at {}, {}\n  text 4\n", at.to_iso(), id(4).as_str())), "{text}");
         assert!(text.ends_with("\nnewer messages that still wait after this reply: 1\n\n"), "{text}");
+    }
+
+    /// The mail of a reply is not sent, and the customer has written since.
+    #[test]
+    fn a_reply_that_is_continued_names_its_own_message_and_shows_no_newer_one() {
+        let at = Timestamp::from_seconds(1_790_000_000);
+        let id = |n: u32| ExchangeId::parse(format!("00000000-0000-4000-8000-{n:012}")).unwrap();
+        let dana = Operator::parse("dana", Some("asked")).unwrap();
+        let mut bridge = Bridge::new(SubscriberId::parse("3".repeat(64)).unwrap());
+        bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at).unwrap();
+        bridge.grant(&dana, "asked", at.plus(std::time::Duration::from_secs(86_400)), at).unwrap();
+        bridge.post(&id(1), "one", at).unwrap();
+        bridge.reply(&id(2), &dana, Some(&id(1)), "two", at).unwrap();
+        bridge.post(&id(3), "three", at).unwrap();
+        let shown = |n: u32, by: Author, answers: Option<u32>| Shown {
+            id: id(n),
+            is_unsent: by != Author::Customer,
+            author: by,
+            at,
+            text: format!("text {n}"),
+            answers: answers.map(id),
+        };
+        let reply = shown(2, Author::Operator("dana".to_owned()), Some(1));
+        let mut messages = [shown(1, Author::Customer, None), reply, shown(3, Author::Customer, None)];
+        let asked = |messages: &[Shown], text: &str, named: Option<u32>| {
+            let (text, named) = (Message::parse(text).unwrap(), named.map(id));
+            let unsent = unsent_reply(messages, &text);
+            let (to, question) = reply_question("333333333333", &bridge, messages, unsent, named.as_ref());
+            (to.cloned(), question)
+        };
+        let mail = format!(
+            "The reply {} was posted at {}, and its mail is not sent. Mail it to 333333333333?",
+            id(2).as_str(),
+            at.to_iso()
+        );
+        assert_eq!(asked(&messages, "text 2", None), (Some(id(1)), mail.clone()));
+        assert_eq!(asked(&messages, "text 2", Some(3)), (Some(id(1)), mail));
+        let (to, question) = asked(&messages, "another text", None);
+        assert_eq!(to, Some(id(3)));
+        assert!(question.contains("text 3") && !question.contains("text 1"), "{question}");
+        assert!(question.ends_with("\n\nPost this reply to 333333333333 and mail it?"), "{question}");
+        let line = printed(&message(&messages[1]));
+        let expected = format!("{}, answers {} (its mail is not sent)\n", id(2).as_str(), id(1).as_str());
+        assert!(line.contains(&expected), "{line}");
+        messages[1].is_unsent = false;
+        assert_eq!(asked(&messages, "text 2", None).0, Some(id(3)), "its mail is sent: this is another reply");
     }
 
     #[test]

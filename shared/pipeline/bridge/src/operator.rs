@@ -3,9 +3,9 @@
 use crate::{BridgeError, Held, Ports, commit, load};
 use domain::{
     Timestamp,
-    chat::{Bridge, BridgeEvent, BridgeRefused, ExchangeId, SubscriberId},
+    chat::{Bridge, BridgeEvent, BridgeRefused, ExchangeId, MailStep, Post, SubscriberId},
     operator::Operator,
-    ports::{Bridges, StorageError, Versioned},
+    ports::{Bridges, MailError, Mailbox, StorageError, Versioned},
 };
 use serde::Serialize;
 
@@ -100,6 +100,17 @@ pub enum DecideError {
     /// The state does not allow it.
     #[error(transparent)]
     Refused(#[from] BridgeRefused),
+    /// The mailbox still has the draft of a mail that is said not to be sent, and may be sending it.
+    #[error(
+        "the mailbox still has the draft of this mail: repeat the reply, or remove the draft and repeat this command"
+    )]
+    DraftExists,
+    /// A mail that is said not to be sent is among the sent items.
+    #[error("the mail is among the sent items: settle it with --sent")]
+    MailSent,
+    /// The mailbox did not say whether a mail was sent. Nothing is recorded.
+    #[error("the mailbox cannot be read")]
+    Mailbox(#[source] MailError),
     /// The Bridge could not be used.
     #[error(transparent)]
     Bridge(#[from] BridgeError),
@@ -147,10 +158,13 @@ pub async fn revoke(
 /// Records what an operator has found out about the mail of the reply `id`: the member has it, or it was not sent, and
 /// repeating the reply makes a new draft. Repeating it changes nothing.
 ///
+/// A recorded draft that the mailbox still has, or has sent, is not given up: the next one would be a second mail.
+///
 /// # Errors
 /// [`DecideError`]
 pub async fn settle(
     ports: Ports<'_>,
+    mailbox: &dyn Mailbox,
     who: &SubscriberId,
     operator: &Operator,
     id: &ExchangeId,
@@ -158,5 +172,14 @@ pub async fn settle(
 ) -> Result<Versioned<Bridge>, DecideError> {
     let reason = operator.reason().ok_or(DecideError::NoReason)?;
     let held = load(ports, who).await?;
+    if !is_sent && let Some(MailStep::Drafted(draft)) = held.bridge.value.message(id).and_then(Post::mail) {
+        // In this order: a draft that is sent in between is among the sent items.
+        if mailbox.draft_exists(draft).await.map_err(DecideError::Mailbox)? {
+            return Err(DecideError::DraftExists);
+        }
+        if mailbox.was_sent(draft).await.map_err(DecideError::Mailbox)? {
+            return Err(DecideError::MailSent);
+        }
+    }
     decide(ports, held, |bridge, _| bridge.settle_mail(id, operator, reason, is_sent)).await
 }

@@ -41,6 +41,8 @@ pub struct Shown {
     pub text: String,
     /// Whether its mail still has to be sent.
     pub is_unsent: bool,
+    /// For an operator's: the customer's message that it answers, if it names one.
+    pub answers: Option<ExchangeId>,
 }
 
 /// A Bridge and the memory under whose key its texts are sealed.
@@ -93,11 +95,15 @@ impl Sealer {
     }
 
     pub(crate) fn open_post(&self, post: &Post) -> Result<String, BridgeError> {
+        Ok(self.open_plain(post)?.text)
+    }
+
+    fn open_plain(&self, post: &Post) -> Result<Plain, BridgeError> {
         let place = match post.author() {
             Author::Customer => format!("message/{}", post.id().as_str()),
             Author::Operator(_) => "reply".to_owned(),
         };
-        Ok(self.open::<Plain>(&place, post.sealed())?.text)
+        self.open(&place, post.sealed())
     }
 }
 
@@ -128,12 +134,14 @@ impl Held {
         }
         let sealer = self.sealer(keys).await?;
         let shown = |post: &Post| {
+            let Plain { text, answers } = sealer.open_plain(post)?;
             Ok(Shown {
                 id: post.id().clone(),
                 author: post.author().clone(),
                 at: post.at(),
-                text: sealer.open_post(post)?,
+                text,
                 is_unsent: post.mail().is_some_and(|step| *step != domain::chat::MailStep::Sent),
+                answers,
             })
         };
         thread.iter().map(shown).collect()

@@ -134,6 +134,7 @@ fn a_whole_life_is_on_record_without_a_text_a_name_or_an_address() {
     let held = run(load(ports(&world), &who())).unwrap().unwrap();
     let shown = run(held.messages(&world)).unwrap().unwrap();
     assert_eq!(shown.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), [TEXT, REPLY]);
+    assert_eq!(shown.iter().map(|it| it.answers.clone()).collect::<Vec<_>>(), [None, Some(id())]);
     let person = run(held.person(&world)).unwrap().unwrap().unwrap();
     assert_eq!((person.name.as_str(), person.address.as_str()), (NAME, ADDRESS));
     let kept = kept(&world);
@@ -326,10 +327,34 @@ fn a_reply_whose_draft_is_gone_is_mailed_after_an_operator_settles_it() {
     assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::OutcomeUnknown)));
     let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
     let reply = row.thread().last().unwrap().id().clone();
-    run(settle(ports(&world), &who(), &dana(), &reply, false)).unwrap().unwrap();
+    run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap().unwrap();
     assert_eq!(run(replying(&world)).unwrap().unwrap().id, reply);
     assert_eq!(world.state().sent.len(), 1);
     assert_eq!(steps(&world)[3..], ["reply_posted", "mail_settled", "reply_mailed"]);
+}
+
+/// The answer to sending was lost, and the mailbox still shows the draft. A second draft would be a second mail.
+#[test]
+fn a_mail_that_may_be_on_its_way_is_not_settled_as_unsent() {
+    let world = posted();
+    world.state().draft_lag = 240_000;
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
+    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
+    world.plan(Plan::none());
+    let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let reply = row.thread().last().unwrap().id().clone();
+    let settling = || run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap();
+    assert!(matches!(settling(), Err(DecideError::DraftExists)));
+    world.advance(Duration::from_secs(300));
+    for look in ["mailbox.draft_exists", "mailbox.was_sent"] {
+        world.plan(Plan::none().whenever(look, Fault::Fail));
+        assert!(matches!(settling(), Err(DecideError::Mailbox(_))), "{look}");
+        world.plan(Plan::none());
+    }
+    assert!(matches!(settling(), Err(DecideError::MailSent)));
+    run(replying(&world)).unwrap().unwrap();
+    assert_eq!(world.state().sent.len(), 1);
+    assert_eq!(steps(&world)[3..], ["reply_posted", "reply_mailed"]);
 }
 
 /// The mail went out, but its answer was lost: the command finds it among the sent items.

@@ -8,6 +8,9 @@ use std::error::Error;
 const FACILITATOR: &str = "x402 facilitator";
 const NODE: &str = "node of the chain";
 
+/// The subjects of [`toll`].
+pub const TOLL_SUBJECTS: [&str; 2] = [FACILITATOR, NODE];
+
 /// Checks the facilitator and the node, which need no key of ours. Changes nothing and costs nothing. A call that fails
 /// is made once more; if it fails again, that is a finding. During an outage it is unknown whether they are set up
 /// correctly: an alarm reports agents that are turned away meanwhile.
