@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use domain::{
     SessionId,
     open_work::Work,
-    ports::{Clock, Payments},
+    ports::{Clock, Ledger, PaymentError, Payments},
 };
 use operations::{
     list::{self, Row},
@@ -47,7 +47,11 @@ pub(crate) enum RefundsCommand {
         after_help = "Examples:\n  oracle refunds issue cs_live_abc123 --by dana --reason 'no reply after a week'\n  oracle refunds issue --failed-since 2h --reason-like 503 --dry-run\n\nExit code 1: refused, by us or by Stripe."
     )]
     Issue(IssueArguments),
-    /// Record that you gave the money of a sale back another way than through Stripe, as when its refund bounced.
+    /// Record that the money of a sale goes back another way than through Stripe, as when its refund bounced.
+    ///
+    /// Record it before you send the money. A refund that Stripe refused is asked for again until it is recorded here, and
+    /// may be made after your transfer. The answer names the refunds that Stripe has of the payment; if it has one, do not
+    /// send what that gives back.
     #[command(
         after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
     )]
@@ -88,12 +92,14 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// Records that the money of a sale was given back by hand.
+/// Records that the money of a sale goes back by hand, and tells what Stripe has given back. Stripe is asked after the
+/// record, because a request may have been on its way until then.
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let RecordArguments { session, signed } = arguments;
     let (deployed, operator) = signed.open_with_reason("recording a refund by hand")?;
+    let payments = deployed.backend().stripe_refunding()?;
     let session = &session.find(&deployed)?;
-    let question = format!("Record that the money of {} went back by hand?", session.as_str());
+    let question = format!("Record that the money of {} goes back by hand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
     if !observed.confirm(&deployed, (signed, &operator), "refunds record", &question)? {
         return Ok(Ended::Nothing);
@@ -102,10 +108,34 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
         let recorded = refunds::record(deployed.stores.journal(), &operator, session).await;
         recorded.or_refused("it is not recorded for certain")
     })?;
-    let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
+    let at_stripe = wait(async { Ok(refunds_at_stripe(&payments, &payments, session).await.ok()) })?;
+    let answer = serde_json::json!({ "session_id": session, "refund": "by_hand", "stripe_refunds": at_stripe });
     output::print_answer(signed.target.json, &answer, || {
-        format!("{} is recorded as refunded by hand\n", session.as_str())
+        format!("{} is recorded as refunded by hand\n{}\n", session.as_str(), before_sending(at_stripe.as_deref()))
     })
+}
+
+/// The ids of the refunds of the sale's payment that have moved its money, or may have.
+async fn refunds_at_stripe(
+    payments: &dyn Payments,
+    ledger: &dyn Ledger,
+    session: &SessionId,
+) -> Result<Vec<String>, PaymentError> {
+    let Some(payment) = payments.session(&session.paid_session()).await?.payment else { return Ok(Vec::new()) };
+    let refunds = ledger.refunds(&payment).await?;
+    let made = refunds.made.iter().filter(|refund| !refund.status.is_void()).map(|refund| &refund.id);
+    Ok(made.chain(refunds.unknown.iter().map(|refund| &refund.id)).map(ToString::to_string).collect())
+}
+
+/// What an operator has to know before sending money by hand; `None` if Stripe could not be asked.
+fn before_sending(refunds: Option<&[String]>) -> String {
+    match refunds {
+        Some([]) => "Stripe has no refund of it: send the money, if you have not".to_owned(),
+        Some(refunds) => {
+            format!("Stripe has a refund of it ({}): do not send what that gives back", refunds.join(", "))
+        }
+        None => "Stripe could not be asked for its refunds: look there before you send the money".to_owned(),
+    }
 }
 
 /// Refunds the named sales, or those on the lists of `works`.
@@ -214,6 +244,31 @@ fn table(charged: &[Charged], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::{
+        CheckoutSession, Timestamp,
+        money::{ObjectId, PaymentId, RefundStatus},
+        ports::MadeRefund,
+    };
+    use testkit::{World, run};
+
+    /// Stripe may have made the refund before the record.
+    #[test]
+    fn who_records_a_refund_by_hand_reads_what_stripe_has_given_back() {
+        let payment = PaymentId::parse("pi_1").unwrap();
+        let session = CheckoutSession { payment: Some(payment.clone()), ..testkit::session::paid("cs_1") };
+        let (paid, followup) = (session.id.clone(), session.id.followup());
+        let world = World::at(Timestamp::from_seconds(0));
+        world.state().sessions.insert(paid, session);
+        let told = || before_sending(run(refunds_at_stripe(&world, &world, &followup)).unwrap().ok().as_deref());
+        assert!(told().contains("no refund of it: send the money"), "{}", told());
+        for (status, is_named) in [(RefundStatus::Failed, false), (RefundStatus::Pending, true)] {
+            let id = ObjectId::parse("re_1").unwrap();
+            let made = MadeRefund { id, amount: Some(500), status, key: None };
+            world.state().refunds.push((payment.clone(), made));
+            assert_eq!(told().contains("(re_1): do not send"), is_named, "{status:?}: {}", told());
+        }
+        assert!(before_sending(None).contains("look there before you send"));
+    }
 
     #[test]
     fn the_confirmation_names_the_count_and_the_sum() {
