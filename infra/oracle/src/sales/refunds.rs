@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use domain::{
     SessionId,
     open_work::Work,
-    ports::{Clock, Ledger, PaymentError, Payments},
+    ports::{Clock, Ledger, PaymentError, Payments, SaleStore},
 };
 use operations::{
     list::{self, Row},
@@ -145,13 +145,13 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     let payments = deployed.backend().stripe_refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let listed = selection.is_filtered().then_some(works);
-    let charged = wait(charges(&payments, &sessions))?;
+    let rest = wait(rest_of_charges(&payments, &deployed.stores.sales, &sessions))?;
     let ports = refund::Ports { journal: deployed.stores.journal(), payments: &payments, ledger: &payments };
     let act = async |session: &SessionId| {
         if selection.dry_run {
             let planned = refunds::plan(ports, &operator, session, listed).await;
             let planned = planned.or_refused("the refund cannot be planned")?;
-            return Ok(would(planned, charged.get(&session.paid_session())));
+            return Ok(would(planned, rest.get(&session.paid_session())));
         }
         let issued = refunds::issue(ports, &operator, session, listed).await;
         let issued = issued.or_refused("the refund is not carried out for certain")?;
@@ -163,7 +163,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
         Ok(Answer { word, text: text.to_owned(), done: issued != Issued::AlreadyRefunded })
     };
     let bulk = Bulk { deployed: &deployed, selection, signed, field: "refund", action: "refunds" };
-    bulk.run(&sessions, &question(&sessions, &charged), act)
+    bulk.run(&sessions, &question(&sessions, &rest), act)
 }
 
 /// The outcome of a dry run.
@@ -178,30 +178,38 @@ fn would(planned: Planned, amount: Option<&(i64, String)>) -> Answer {
 }
 
 /// The amounts by paid session: a follow-up has the money of the session that includes it.
-type Charges = BTreeMap<SessionId, (i64, String)>;
+type Amounts = BTreeMap<SessionId, (i64, String)>;
 
-/// Each sale's charged amount, from Stripe. A refund is confirmed only with its amount shown.
-async fn charges(payments: &dyn Payments, sessions: &[SessionId]) -> Result<Charges, CommandError> {
-    let mut charges = Charges::new();
-    for session in sessions {
-        let amount = list::amount(payments, session).await.or_failed("Stripe cannot be asked what was charged")?;
-        charges.extend(amount.map(|amount| (session.paid_session(), amount)));
+/// What of each sale's charge has not gone back yet, as a refund gives back the rest. A refund is confirmed only with its
+/// amount shown.
+async fn rest_of_charges(
+    payments: &dyn Payments,
+    store: &dyn SaleStore,
+    sessions: &[SessionId],
+) -> Result<Amounts, CommandError> {
+    let mut rest = Amounts::new();
+    for session in sessions.iter().map(SessionId::paid_session) {
+        let amount = list::amount(payments, &session).await.or_failed("Stripe cannot be asked what was charged")?;
+        let Some((charged, currency)) = amount else { continue };
+        let sale = store.load(&session).await.or_failed("the sale cannot be read")?;
+        let returned = sale.map_or(0, |sale| sale.value.payment().returned(Some(charged)).amount);
+        rest.insert(session, (charged.saturating_sub(returned), currency));
     }
-    Ok(charges)
+    Ok(rest)
 }
 
-fn question(sessions: &[SessionId], charges: &Charges) -> String {
+fn question(sessions: &[SessionId], rest: &Amounts) -> String {
     if let [one] = sessions {
-        return format!("Give {} back for {}?", output::amount(charges.get(&one.paid_session())), one.as_str());
+        return format!("Give {} back for {}?", output::amount(rest.get(&one.paid_session())), one.as_str());
     }
     let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
-    for (cents, currency) in charges.values() {
+    for (cents, currency) in rest.values() {
         *sums.entry(currency).or_default() += cents;
     }
     let sums: Vec<String> =
         sums.into_iter().map(|(currency, cents)| output::amount(Some(&(cents, currency.to_owned())))).collect();
     let paid: BTreeSet<SessionId> = sessions.iter().map(SessionId::paid_session).collect();
-    let unknown = paid.iter().filter(|session| !charges.contains_key(*session)).count();
+    let unknown = paid.iter().filter(|session| !rest.contains_key(*session)).count();
     let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
     format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
 }
@@ -245,9 +253,10 @@ fn table(charged: &[Charged], width: usize) -> String {
 mod tests {
     use super::*;
     use domain::{
-        CheckoutSession, Timestamp,
-        money::{ObjectId, PaymentId, RefundStatus},
+        CheckoutSession, Sale, Timestamp,
+        money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
         ports::MadeRefund,
+        sale::Charge,
     };
     use testkit::{World, run};
 
@@ -273,14 +282,33 @@ mod tests {
     #[test]
     fn the_confirmation_names_the_count_and_the_sum() {
         let ids = ["cs_1", "cs_2", "cs_3"].map(|id| SessionId::parse(id).unwrap());
-        let charges: Charges =
+        let charges: Amounts =
             [(&ids[0], (500, "cad")), (&ids[1], (2500, "cad"))].map(|(id, (c, k))| (id.clone(), (c, k.into()))).into();
         assert_eq!(question(&ids, &charges), "Give 30.00 CAD and 1 unknown amount(s) back for 3 sales?");
         assert_eq!(question(&ids[..1], &charges), "Give 5.00 CAD back for cs_1?");
         let with_followup = [ids[0].clone(), ids[0].followup()];
-        let charges: Charges = [(ids[0].clone(), (500, "cad".to_owned()))].into();
+        let charges: Amounts = [(ids[0].clone(), (500, "cad".to_owned()))].into();
         assert_eq!(question(&with_followup, &charges), "Give 5.00 CAD back for 2 sales?", "one payment");
         assert_eq!(question(&with_followup[1..], &charges), "Give 5.00 CAD back for cs_1-followup?");
+    }
+
+    /// A part of the payment went back in Stripe's dashboard.
+    #[test]
+    fn the_confirmation_names_the_rest_of_the_charge() {
+        let at = Timestamp::from_seconds(0);
+        let session = testkit::session::paid("cs_1");
+        let charge = Charge { amount_total: Some(500), currency: Some("cad".to_owned()) };
+        let (id, status) = (ObjectId::parse("re_1").unwrap(), RefundStatus::Succeeded);
+        let part = PaymentReport::Refund { id, amount: Some(200), status, at };
+        let mut sale = Sale::ordered(session.id.clone(), at);
+        sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &part, charge, at).unwrap();
+        let world = World::at(at);
+        let ids = [session.id.clone(), session.id.followup()];
+        world.state().sales.insert(session.id.clone(), (sale, 1));
+        world.state().sessions.insert(session.id.clone(), session);
+        let rest = run(rest_of_charges(&world, &world, &ids)).unwrap().unwrap();
+        assert_eq!(question(&ids[..1], &rest), "Give 3.00 CAD back for cs_1?");
+        assert_eq!(question(&ids, &rest), "Give 3.00 CAD back for 2 sales?");
     }
 
     #[test]
