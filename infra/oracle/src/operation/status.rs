@@ -486,4 +486,20 @@ mod tests {
         assert!(text.starts_with("oracle, 1970-01-01 00:00 UTC: something is wrong\n\nWHAT"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
+
+    #[test]
+    fn every_command_is_on_a_screen_of_eighty_columns() {
+        let alarms =
+            ["verdict failed; oracle status".to_owned(), "dead letters in orders; oracle queues show orders".into()];
+        let mut checks = work(&[open(Work::Failed, true), open(Work::UnknownMail, true)]);
+        checks.push(super::alarms(Some(Alarms { count: 90, alarming: alarms.into(), ..Alarms::default() })));
+        checks.push(breaker("model chat/gemini-3.5-flash", &Breaker::default()));
+        let details: Vec<String> = checks.iter().map(|check| check.detail.clone()).collect();
+        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: CheckState::Wrong, checks };
+        let text = for_people(&status, 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for word in details.iter().flat_map(|detail| detail.split_whitespace()) {
+            assert!(text.contains(word), "{word} is not in {text}");
+        }
+    }
 }
