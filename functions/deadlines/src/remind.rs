@@ -40,8 +40,19 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Declined => "the authority gate declined it: oracle authority queue, or refund it",
         Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
-        Work::Unusable if *sale.notice() == Mail::NotOrdered => Sale::UNANNOUNCED,
-        Work::Unusable => "the customer has not said what was asked: try again with their reply, or refund it",
+        Work::Unusable => match sale.notice() {
+            Mail::NotOrdered => Sale::UNANNOUNCED,
+            Mail::Dead { .. } => {
+                "the customer was not asked, the mail is a dead letter: oracle deadletters redrive, or refund it"
+            }
+            Mail::Unknown { .. } => {
+                "whether the customer was asked is unknown: check the mailbox, then oracle deadletters settle"
+            }
+            Mail::NoAddress => "the customer cannot be asked, for the session has no e-mail address: refund it",
+            Mail::Ordered | Mail::Sending { .. } | Mail::Retrying { .. } | Mail::Sent { .. } | Mail::Held => {
+                "the customer has not said what was asked: try again with their reply, or refund it"
+            }
+        },
         Work::NotPaid if sale.not_paid() == Some(NotPaid::Free) => {
             "nobody has paid for it: give it away (oracle reattempt), or erase it"
         }
@@ -96,6 +107,26 @@ mod tests {
         ] {
             let Change { alerts, .. } = reminder(&mut sale.clone().with("mail", mail), at(30 * 24 * 3600));
             assert!(alerts.len() == 1 && alerts[0].line.ends_with(expected), "{alerts:?}");
+        }
+    }
+
+    #[test]
+    fn a_reminder_of_an_unusable_sale_says_whether_its_customer_was_asked() {
+        let at = Timestamp::from_seconds;
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+            .with("fulfilment", Fulfilment::Unusable { at: at(1) });
+        for (notice, expected) in [
+            (Mail::Dead { at: at(2), progress: Progress::default() }, "oracle deadletters redrive, or refund it"),
+            (Mail::Unknown { at: at(2) }, "check the mailbox, then oracle deadletters settle"),
+            (Mail::NoAddress, "has no e-mail address: refund it"),
+            (
+                Mail::Sent { at: at(2) },
+                "the customer has not said what was asked: try again with their reply, or refund it",
+            ),
+        ] {
+            let sale = sale.clone().with("notice", notice.clone());
+            let Change { alerts, .. } = reminder(&mut sale.clone(), at(30 * 24 * 3600));
+            assert!(alerts.len() == 1 && alerts[0].line.ends_with(expected), "{notice:?}: {alerts:?}");
         }
     }
 

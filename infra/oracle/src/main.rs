@@ -94,7 +94,7 @@ enum Command {
     ///
     /// Prints the state of each and its reference, which every other command accepts.
     #[command(
-        after_help = "Examples:\n  oracle find --email buyer@example.com --since 2020-01-01\n  oracle find --last4 4242 --amount 5.00 --since 3d\n\nExit code 1: Stripe knows no such paid session."
+        after_help = "Examples:\n  oracle find --email buyer@example.com --since 2020-01-01\n  oracle find --last4 4242 --amount 5.00 --since 3d\n\nExit code 1: Stripe knows no such completed session."
     )]
     Find(sales::find::FindArguments),
     /// Are the vendors' accounts and the AWS account set up as the stack needs? Says what to do where they are not.

@@ -2,13 +2,14 @@
 
 use std::{fmt::Write as _, io::Write as _, path::PathBuf, sync::Arc};
 
-use audit_verify::{Period, Verification};
+use audit_verify::{Period, Verification, report::Report};
 use clap::{Args, Subcommand};
 use domain::{
     Timestamp,
     ports::{AuditObjects, Clock, DigestStore},
 };
 use runtime::System;
+use serde::Serialize;
 
 use super::{
     copied_log::CopiedLog,
@@ -69,7 +70,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
     /// Read the hourly copies beside the digests, one object an hour instead of one for each record: for a log of
-    /// millions of records. What came after the last digest is missing; its time is printed to standard error.
+    /// millions of records. What came after the last digest is missing: the report says so, unless its time ended before.
     #[arg(long, conflicts_with = "directory")]
     copies: bool,
     #[command(flatten)]
@@ -141,9 +142,14 @@ fn verify(arguments: &VerifyArguments) -> Result<Ended, CommandError> {
 
 fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
     let period = arguments.period()?;
+    let mut missing = None;
     let objects: Arc<dyn AuditObjects> = match &arguments.directory {
         Some(directory) => Arc::new(LocalLog::new(directory.clone())),
-        None if arguments.copies => Arc::new(copied_log(&arguments.target)?),
+        None if arguments.copies => {
+            let copied = copied_log(&arguments.target)?;
+            missing = missing_end(copied.until(), &period);
+            Arc::new(copied)
+        }
         None => arguments.target.open()?.log_ports().objects,
     };
     let mut progress = Progress::new("sales");
@@ -151,11 +157,37 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
     progress.end();
     if let Some(file) = &arguments.html {
         let time = for_the_title(&period);
-        let page = report_page::page(&report, &System.now().to_iso(), time.as_deref());
+        let page = report_page::page(&report, &System.now().to_iso(), time.as_deref(), missing.as_deref());
         let what = format!("{} cannot be written", file.display());
         std::fs::write(file, page).map_err(|error| CommandError::failed(&what, error))?;
     }
-    output::print_answer(arguments.target.json, &report, || report::for_people(&report, output::width()))
+    let document = Document { report: &report, missing: missing.as_deref() };
+    output::print_answer(arguments.target.json, &document, || {
+        let width = output::width();
+        let missing = missing.as_deref().map(|missing| output::wrapped(missing, 0, width)).unwrap_or_default();
+        missing + &report::for_people(&report, width)
+    })
+}
+
+/// A report as JSON.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// What the hourly copies lack of the report's time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<&'a str>,
+}
+
+/// What the hourly copies lack of the period, if their last digest was made before its end.
+fn missing_end(until: Option<&str>, period: &Period) -> Option<String> {
+    let Some(until) = until else {
+        return Some("made of the hourly copies, and there is no digest yet: every record is missing".to_owned());
+    };
+    let is_whole = Timestamp::parse(until).zip(period.until()).is_some_and(|(made, end)| made >= end);
+    let minute = output::minute(until);
+    (!is_whole)
+        .then(|| format!("made of the hourly copies, as of the digest of {minute} UTC: later records are missing"))
 }
 
 fn copied_log(target: &Target) -> Result<CopiedLog, CommandError> {
@@ -240,6 +272,16 @@ fn list(text: &mut String, findings: &[ListedFinding]) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_report_of_copies_says_which_end_of_its_time_it_lacks() {
+        let november = Period::month("2026-11").unwrap();
+        let told = |until: Option<&str>, period: &Period| missing_end(until, period).unwrap_or_default();
+        assert!(told(Some("2026-11-30T23:41:07.000Z"), &november).contains("the digest of 2026-11-30 23:41 UTC"));
+        assert_eq!(told(Some("2026-12-01T00:00:00.000Z"), &november), "");
+        assert!(told(Some("2026-12-01T00:41:07.000Z"), &Period::new(None, None)).contains("later records"));
+        assert!(told(None, &november).contains("every record is missing"));
+    }
 
     #[test]
     fn findings_are_named_whole_and_known_ones_apart() {

@@ -28,11 +28,12 @@ pub(crate) fn head(title: &str, heading: &str, about: &str) -> String {
     )
 }
 
-/// The page. `made_at` is in ISO 8601. `time` is the period of the report; `None` if it covers all of the log.
-pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>) -> String {
+/// The page. `made_at` is in ISO 8601. `time` is the period of the report; `None` if it covers all of the log. `missing`
+/// is what the report lacks of it.
+pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>, missing: Option<&str>) -> String {
     let span = time.map_or_else(|| "all sales".to_owned(), |time| format!("sales {}", escaped(time)));
     let mut html = head("Oracle: audit report", "Audit report", &format!("{span} · made {}", escaped(made_at)));
-    for warning in warnings(report) {
+    for warning in missing.map(str::to_owned).into_iter().chain(warnings(report)) {
         let _ = writeln!(html, "<p class=\"warning\">{}</p>", escaped(&warning));
     }
     let attempts = report.mails.sent + report.mails.failed;
@@ -272,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_page_needs_nothing_else_and_escapes_what_it_shows() {
-        let html = page(&sample(), "2026-04-21T00:00:00.000Z", Some("2026-04-16"));
+        let missing = "made of the hourly copies <&>";
+        let html = page(&sample(), "2026-04-21T00:00:00.000Z", Some("2026-04-16"), Some(missing));
         for absent in ["<script", "http:", "https:", "url(", "@import", "gate 1 <&>"] {
             assert!(!html.contains(absent), "{absent}");
         }
@@ -280,6 +282,7 @@ mod tests {
             "Revenue by day",
             "p50 · p95",
             "gate 1 &lt;&amp;&gt;",
+            "<p class=\"warning\">made of the hourly copies &lt;&amp;&gt;</p>",
             "97.4 %",
             "230 · 95.8 %",
             "Strategy Session",
@@ -302,7 +305,7 @@ mod tests {
 
     #[test]
     fn an_empty_report_is_a_page_too() {
-        let html = page(&audit_verify::Aggregate::default().finish(), "now", None);
+        let html = page(&audit_verify::Aggregate::default().finish(), "now", None, None);
         assert!(html.contains("nothing") && html.contains("all sales"));
     }
 }

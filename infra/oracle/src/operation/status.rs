@@ -154,7 +154,7 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
         // Such a sale is wrong even before it is overdue, because its customer has paid and has nothing.
         let is_wrong = overdue > 0 || matches!(work, Work::Failed | Work::Owed);
         let state = if is_wrong { CheckState::Wrong } else { CheckState::Waiting };
-        let next = command(work);
+        let next = command(work, oldest);
         let detail = format!("{} since {}, {overdue} overdue: {next}", rows.len(), minute(oldest));
         Some(Check::new(format!("open: {}", work.as_str()), state, detail))
     };
@@ -162,10 +162,10 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
     if checks.is_empty() { vec![Check::new("open work", CheckState::Ok, "nothing waits for a human")] } else { checks }
 }
 
-/// The command that shows details of the work or does it.
-const fn command(work: Work) -> &'static str {
-    match work {
-        Work::Failed => "oracle reattempt --failed-since 24h --dry-run",
+/// The command that shows details of the work or does it. `oldest` is since when the oldest of it waits.
+fn command(work: Work, oldest: &str) -> String {
+    let command = match work {
+        Work::Failed => return format!("oracle reattempt --failed-since {oldest} --dry-run"),
         Work::Review => "oracle quarantine list",
         Work::Declined => "oracle authority queue",
         Work::Finding => "oracle findings list",
@@ -174,7 +174,8 @@ const fn command(work: Work) -> &'static str {
         Work::Reply => "oracle replies list",
         Work::UnknownMail => "oracle deadletters settle SALE --sent|--not-sent",
         Work::NotPaid | Work::InFlight | Work::Dispute | Work::Erasure => "oracle list",
-    }
+    };
+    command.to_owned()
 }
 
 /// What waits for a human and belongs to no sale: each with whether it is overdue, and the command that lists them.
@@ -356,7 +357,9 @@ mod tests {
         assert_eq!(checks[1].detail, "2 since 2026-11-20 10:00, 0 overdue: oracle quarantine list");
         let failed = work(&[open(Work::Failed, false)]);
         assert_eq!(failed[0].state, CheckState::Wrong);
-        assert!(failed[0].detail.ends_with("oracle reattempt --failed-since 24h --dry-run"), "{}", failed[0].detail);
+        // The command selects the oldest of them too, and so every sale that is overdue.
+        let next = "oracle reattempt --failed-since 2026-11-20T10:00:00.000Z --dry-run";
+        assert!(failed[0].detail.ends_with(next), "{}", failed[0].detail);
     }
 
     #[test]
@@ -485,5 +488,21 @@ mod tests {
         let text = for_people(&status, 80);
         assert!(text.starts_with("oracle, 1970-01-01 00:00 UTC: something is wrong\n\nWHAT"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn every_command_is_on_a_screen_of_eighty_columns() {
+        let alarms =
+            ["verdict failed; oracle status".to_owned(), "dead letters in orders; oracle queues show orders".into()];
+        let mut checks = work(&[open(Work::Failed, true), open(Work::UnknownMail, true)]);
+        checks.push(super::alarms(Some(Alarms { count: 90, alarming: alarms.into(), ..Alarms::default() })));
+        checks.push(breaker("model chat/gemini-3.5-flash", &Breaker::default()));
+        let details: Vec<String> = checks.iter().map(|check| check.detail.clone()).collect();
+        let status = Status { stack: "oracle".into(), at: at(0).to_iso(), state: CheckState::Wrong, checks };
+        let text = for_people(&status, 80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for word in details.iter().flat_map(|detail| detail.split_whitespace()) {
+            assert!(text.contains(word), "{word} is not in {text}");
+        }
     }
 }

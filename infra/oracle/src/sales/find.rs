@@ -55,7 +55,7 @@ fn cents(text: &str) -> Result<i64, String> {
     }
 }
 
-/// A paid session at Stripe and the state of its sale here.
+/// A completed session at Stripe and the state of its sale here.
 #[derive(Debug, Serialize)]
 struct Row {
     session_id: SessionId,
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &FindArguments) -> Result<Ended, CommandError> {
 /// What was found, and what was not looked at.
 fn text(found: &Found, width: usize) -> String {
     let sales = match found.sales.as_slice() {
-        [] => "Stripe knows no such paid session\n".to_owned(),
+        [] => "Stripe knows no such completed session\n".to_owned(),
         sales => table(sales, width),
     };
     let since = format!("bought since {} UTC; look further back with --since\n", minute(&found.since));
@@ -128,7 +128,11 @@ fn row(session: &CheckoutSession, sale: Option<&Sale>) -> Row {
         created: session.created.map(Timestamp::to_iso),
         amount_total: session.amount_total,
         currency: session.currency.clone(),
-        state: sale.map_or_else(|| "paid, and unknown here: the daily comparison orders it".to_owned(), state),
+        state: match sale {
+            Some(sale) => state(sale),
+            None if session.is_paid() => "paid, and unknown here: the daily comparison orders it".to_owned(),
+            None => "completed without a payment, and unknown here".to_owned(),
+        },
         open: sale.and_then(Sale::open_work).map(|open| open.work),
     }
 }
@@ -188,13 +192,21 @@ mod tests {
             let is_found = !sales.is_empty();
             let found = Found { since: "2020-01-01T00:00:00.000Z".to_owned(), more, sales };
             let text = text(&found, 80);
-            assert_eq!(text.contains("no such paid session"), !is_found, "{text}");
+            assert_eq!(text.contains("no such completed session"), !is_found, "{text}");
             assert!(text.contains("bought since 2020-01-01 00:00 UTC"), "{text}");
             assert_eq!(text.contains("there are more"), more, "{text}");
             let answer = serde_json::to_value(&found).unwrap();
             assert_eq!((&answer["since"], &answer["more"]), (&found.since.as_str().into(), &more.into()));
             assert_eq!(answer["sales"][0]["session_id"] == "cs_test_1", is_found, "{answer}");
         }
+    }
+
+    #[test]
+    fn a_session_without_a_sale_is_ordered_only_if_it_is_paid() {
+        let paid = testkit::session::paid("cs_test_1");
+        assert!(row(&paid, None).state.contains("the daily comparison orders it"));
+        let free = CheckoutSession { payment_status: domain::PaymentStatus::NoPaymentRequired, ..paid };
+        assert_eq!(row(&free, None).state, "completed without a payment, and unknown here");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use domain::{
     SessionId,
     open_work::Work,
-    ports::{Clock, Payments},
+    ports::{Clock, Ledger, PaymentError, Payments, SaleStore},
 };
 use operations::{
     list::{self, Row},
@@ -47,7 +47,11 @@ pub(crate) enum RefundsCommand {
         after_help = "Examples:\n  oracle refunds issue cs_live_abc123 --by dana --reason 'no reply after a week'\n  oracle refunds issue --failed-since 2h --reason-like 503 --dry-run\n\nExit code 1: refused, by us or by Stripe."
     )]
     Issue(IssueArguments),
-    /// Record that you gave the money of a sale back another way than through Stripe, as when its refund bounced.
+    /// Record that the money of a sale goes back another way than through Stripe, as when its refund bounced.
+    ///
+    /// Record it before you send the money. A refund that Stripe refused is asked for again until it is recorded here, and
+    /// may be made after your transfer. The answer names the refunds that Stripe has of the payment; if it has one, do not
+    /// send what that gives back.
     #[command(
         after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
     )]
@@ -88,12 +92,14 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// Records that the money of a sale was given back by hand.
+/// Records that the money of a sale goes back by hand, and tells what Stripe has given back. Stripe is asked after the
+/// record, because a request may have been on its way until then.
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let RecordArguments { session, signed } = arguments;
     let (deployed, operator) = signed.open_with_reason("recording a refund by hand")?;
+    let payments = deployed.backend().stripe_refunding()?;
     let session = &session.find(&deployed)?;
-    let question = format!("Record that the money of {} went back by hand?", session.as_str());
+    let question = format!("Record that the money of {} goes back by hand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
     if !observed.confirm(&deployed, (signed, &operator), "refunds record", &question)? {
         return Ok(Ended::Nothing);
@@ -102,10 +108,34 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
         let recorded = refunds::record(deployed.stores.journal(), &operator, session).await;
         recorded.or_refused("it is not recorded for certain")
     })?;
-    let answer = serde_json::json!({ "session_id": session, "refund": "by_hand" });
+    let at_stripe = wait(async { Ok(refunds_at_stripe(&payments, &payments, session).await.ok()) })?;
+    let answer = serde_json::json!({ "session_id": session, "refund": "by_hand", "stripe_refunds": at_stripe });
     output::print_answer(signed.target.json, &answer, || {
-        format!("{} is recorded as refunded by hand\n", session.as_str())
+        format!("{} is recorded as refunded by hand\n{}\n", session.as_str(), before_sending(at_stripe.as_deref()))
     })
+}
+
+/// The ids of the refunds of the sale's payment that have moved its money, or may have.
+async fn refunds_at_stripe(
+    payments: &dyn Payments,
+    ledger: &dyn Ledger,
+    session: &SessionId,
+) -> Result<Vec<String>, PaymentError> {
+    let Some(payment) = payments.session(&session.paid_session()).await?.payment else { return Ok(Vec::new()) };
+    let refunds = ledger.refunds(&payment).await?;
+    let made = refunds.made.iter().filter(|refund| !refund.status.is_void()).map(|refund| &refund.id);
+    Ok(made.chain(refunds.unknown.iter().map(|refund| &refund.id)).map(ToString::to_string).collect())
+}
+
+/// What an operator has to know before sending money by hand; `None` if Stripe could not be asked.
+fn before_sending(refunds: Option<&[String]>) -> String {
+    match refunds {
+        Some([]) => "Stripe has no refund of it: send the money, if you have not".to_owned(),
+        Some(refunds) => {
+            format!("Stripe has a refund of it ({}): do not send what that gives back", refunds.join(", "))
+        }
+        None => "Stripe could not be asked for its refunds: look there before you send the money".to_owned(),
+    }
 }
 
 /// Refunds the named sales, or those on the lists of `works`.
@@ -115,13 +145,13 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
     let payments = deployed.backend().stripe_refunding()?;
     let sessions = selection.sessions(&deployed, works)?;
     let listed = selection.is_filtered().then_some(works);
-    let charged = wait(charges(&payments, &sessions))?;
+    let rest = wait(rest_of_charges(&payments, &deployed.stores.sales, &sessions))?;
     let ports = refund::Ports { journal: deployed.stores.journal(), payments: &payments, ledger: &payments };
     let act = async |session: &SessionId| {
         if selection.dry_run {
             let planned = refunds::plan(ports, &operator, session, listed).await;
             let planned = planned.or_refused("the refund cannot be planned")?;
-            return Ok(would(planned, charged.get(&session.paid_session())));
+            return Ok(would(planned, rest.get(&session.paid_session())));
         }
         let issued = refunds::issue(ports, &operator, session, listed).await;
         let issued = issued.or_refused("the refund is not carried out for certain")?;
@@ -133,7 +163,7 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
         Ok(Answer { word, text: text.to_owned(), done: issued != Issued::AlreadyRefunded })
     };
     let bulk = Bulk { deployed: &deployed, selection, signed, field: "refund", action: "refunds" };
-    bulk.run(&sessions, &question(&sessions, &charged), act)
+    bulk.run(&sessions, &question(&sessions, &rest), act)
 }
 
 /// The outcome of a dry run.
@@ -148,30 +178,38 @@ fn would(planned: Planned, amount: Option<&(i64, String)>) -> Answer {
 }
 
 /// The amounts by paid session: a follow-up has the money of the session that includes it.
-type Charges = BTreeMap<SessionId, (i64, String)>;
+type Amounts = BTreeMap<SessionId, (i64, String)>;
 
-/// Each sale's charged amount, from Stripe. A refund is confirmed only with its amount shown.
-async fn charges(payments: &dyn Payments, sessions: &[SessionId]) -> Result<Charges, CommandError> {
-    let mut charges = Charges::new();
-    for session in sessions {
-        let amount = list::amount(payments, session).await.or_failed("Stripe cannot be asked what was charged")?;
-        charges.extend(amount.map(|amount| (session.paid_session(), amount)));
+/// What of each sale's charge has not gone back yet, as a refund gives back the rest. A refund is confirmed only with its
+/// amount shown.
+async fn rest_of_charges(
+    payments: &dyn Payments,
+    store: &dyn SaleStore,
+    sessions: &[SessionId],
+) -> Result<Amounts, CommandError> {
+    let mut rest = Amounts::new();
+    for session in sessions.iter().map(SessionId::paid_session) {
+        let amount = list::amount(payments, &session).await.or_failed("Stripe cannot be asked what was charged")?;
+        let Some((charged, currency)) = amount else { continue };
+        let sale = store.load(&session).await.or_failed("the sale cannot be read")?;
+        let returned = sale.map_or(0, |sale| sale.value.payment().returned(Some(charged)).amount);
+        rest.insert(session, (charged.saturating_sub(returned), currency));
     }
-    Ok(charges)
+    Ok(rest)
 }
 
-fn question(sessions: &[SessionId], charges: &Charges) -> String {
+fn question(sessions: &[SessionId], rest: &Amounts) -> String {
     if let [one] = sessions {
-        return format!("Give {} back for {}?", output::amount(charges.get(&one.paid_session())), one.as_str());
+        return format!("Give {} back for {}?", output::amount(rest.get(&one.paid_session())), one.as_str());
     }
     let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
-    for (cents, currency) in charges.values() {
+    for (cents, currency) in rest.values() {
         *sums.entry(currency).or_default() += cents;
     }
     let sums: Vec<String> =
         sums.into_iter().map(|(currency, cents)| output::amount(Some(&(cents, currency.to_owned())))).collect();
     let paid: BTreeSet<SessionId> = sessions.iter().map(SessionId::paid_session).collect();
-    let unknown = paid.iter().filter(|session| !charges.contains_key(*session)).count();
+    let unknown = paid.iter().filter(|session| !rest.contains_key(*session)).count();
     let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
     format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
 }
@@ -214,18 +252,63 @@ fn table(charged: &[Charged], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::{
+        CheckoutSession, Sale, Timestamp,
+        money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
+        ports::MadeRefund,
+        sale::Charge,
+    };
+    use testkit::{World, run};
+
+    /// Stripe may have made the refund before the record.
+    #[test]
+    fn who_records_a_refund_by_hand_reads_what_stripe_has_given_back() {
+        let payment = PaymentId::parse("pi_1").unwrap();
+        let session = CheckoutSession { payment: Some(payment.clone()), ..testkit::session::paid("cs_1") };
+        let (paid, followup) = (session.id.clone(), session.id.followup());
+        let world = World::at(Timestamp::from_seconds(0));
+        world.state().sessions.insert(paid, session);
+        let told = || before_sending(run(refunds_at_stripe(&world, &world, &followup)).unwrap().ok().as_deref());
+        assert!(told().contains("no refund of it: send the money"), "{}", told());
+        for (status, is_named) in [(RefundStatus::Failed, false), (RefundStatus::Pending, true)] {
+            let id = ObjectId::parse("re_1").unwrap();
+            let made = MadeRefund { id, amount: Some(500), status, key: None };
+            world.state().refunds.push((payment.clone(), made));
+            assert_eq!(told().contains("(re_1): do not send"), is_named, "{status:?}: {}", told());
+        }
+        assert!(before_sending(None).contains("look there before you send"));
+    }
 
     #[test]
     fn the_confirmation_names_the_count_and_the_sum() {
         let ids = ["cs_1", "cs_2", "cs_3"].map(|id| SessionId::parse(id).unwrap());
-        let charges: Charges =
+        let charges: Amounts =
             [(&ids[0], (500, "cad")), (&ids[1], (2500, "cad"))].map(|(id, (c, k))| (id.clone(), (c, k.into()))).into();
         assert_eq!(question(&ids, &charges), "Give 30.00 CAD and 1 unknown amount(s) back for 3 sales?");
         assert_eq!(question(&ids[..1], &charges), "Give 5.00 CAD back for cs_1?");
         let with_followup = [ids[0].clone(), ids[0].followup()];
-        let charges: Charges = [(ids[0].clone(), (500, "cad".to_owned()))].into();
+        let charges: Amounts = [(ids[0].clone(), (500, "cad".to_owned()))].into();
         assert_eq!(question(&with_followup, &charges), "Give 5.00 CAD back for 2 sales?", "one payment");
         assert_eq!(question(&with_followup[1..], &charges), "Give 5.00 CAD back for cs_1-followup?");
+    }
+
+    /// A part of the payment went back in Stripe's dashboard.
+    #[test]
+    fn the_confirmation_names_the_rest_of_the_charge() {
+        let at = Timestamp::from_seconds(0);
+        let session = testkit::session::paid("cs_1");
+        let charge = Charge { amount_total: Some(500), currency: Some("cad".to_owned()) };
+        let (id, status) = (ObjectId::parse("re_1").unwrap(), RefundStatus::Succeeded);
+        let part = PaymentReport::Refund { id, amount: Some(200), status, at };
+        let mut sale = Sale::ordered(session.id.clone(), at);
+        sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &part, charge, at).unwrap();
+        let world = World::at(at);
+        let ids = [session.id.clone(), session.id.followup()];
+        world.state().sales.insert(session.id.clone(), (sale, 1));
+        world.state().sessions.insert(session.id.clone(), session);
+        let rest = run(rest_of_charges(&world, &world, &ids)).unwrap().unwrap();
+        assert_eq!(question(&ids[..1], &rest), "Give 3.00 CAD back for cs_1?");
+        assert_eq!(question(&ids, &rest), "Give 3.00 CAD back for 2 sales?");
     }
 
     #[test]

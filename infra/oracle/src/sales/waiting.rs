@@ -66,7 +66,33 @@ pub(crate) fn count(replies: &[Reply]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::Timestamp;
+    use domain::{
+        Sale, Timestamp,
+        money::{DisputeStatus, ObjectId, PaymentId, PaymentReport},
+        sale::Charge,
+    };
+    use operations::list::Ports;
+    use testkit::{World, run};
+
+    #[test]
+    fn a_dispute_shows_its_deadline_on_eighty_columns() {
+        let at = Timestamp::from_seconds(1_800_000_000);
+        let report = PaymentReport::Dispute {
+            id: ObjectId::parse("du_1SabcdefGHIJKLmnopqrstuv").unwrap(),
+            status: DisputeStatus::NeedsResponse,
+            respond_by: Some(at),
+            at,
+        };
+        let mut sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at);
+        let charge = Charge { amount_total: Some(500), currency: Some("cad".into()) };
+        sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &report, charge, at).unwrap();
+        let world = World::at(at);
+        world.state().sales.insert(sale.session_id().clone(), (sale, 1));
+        let rows = run(of_works(Ports { open: &world, store: &world }, &[Work::Dispute], at)).unwrap().unwrap();
+        let text = table(&rows, 80);
+        assert!(rows.len() == 1 && text.contains(&at.to_iso()), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
 
     #[test]
     fn a_question_names_the_replies_by_their_times() {

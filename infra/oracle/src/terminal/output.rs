@@ -2,7 +2,7 @@
 
 use std::{
     error::Error,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
 };
 
 use runtime::Environment;
@@ -13,6 +13,12 @@ use crate::command::{CommandError, Ended};
 
 /// The assumed width of a terminal that does not report its width.
 const WIDTH: usize = 80;
+
+/// The width of a pipe or a file: a row of a table stays one line, so that `grep` finds all of it.
+const PIPED: usize = 1000;
+
+/// The narrowest last column whose texts are wrapped: in a narrower one they are cut.
+const NARROWEST: usize = 20;
 
 /// A row of a table. `below` is a line under the row that is never cut; an empty one is left out.
 pub(crate) struct Row {
@@ -74,10 +80,12 @@ pub(crate) fn print_list<T: Serialize>(
 /// The number of columns of a line, from COLUMNS or the terminal.
 pub(crate) fn width() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    Environment::of_process().bounded("COLUMNS", terminal.unwrap_or(WIDTH).max(40), 40, 1000).unwrap_or(WIDTH)
+    let otherwise = if io::stdout().is_terminal() { WIDTH } else { PIPED };
+    Environment::of_process().bounded("COLUMNS", terminal.unwrap_or(otherwise).max(40), 40, PIPED).unwrap_or(WIDTH)
 }
 
-/// Formats a table. Columns are as wide as their widest cell, and lines are cut at `width`.
+/// Formats a table. Columns are as wide as their widest cell. The last cell of a row, which has the details and the
+/// commands, goes on in the lines below where it is wider than the rest of `width`; other cells are cut there.
 pub(crate) fn table(head: &[&str], rows: impl IntoIterator<Item = Row>, width: usize) -> String {
     let rows: Vec<Row> = rows.into_iter().collect();
     let lengths = |index: usize| rows.iter().filter_map(move |row| row.cells.get(index)).map(|cell| characters(cell));
@@ -89,13 +97,34 @@ pub(crate) fn table(head: &[&str], rows: impl IntoIterator<Item = Row>, width: u
     let titles: Vec<String> = head.iter().map(|title| (*title).to_owned()).collect();
     let mut text = line(&titles, &widths, width, |_| style::TITLE);
     for row in &rows {
-        let cells: Vec<String> = row.cells.iter().map(|cell| printable(cell)).collect();
-        text.push_str(&line(&cells, &widths, width, style::of_cell));
+        let mut cells: Vec<String> = row.cells.iter().map(|cell| printable(cell)).collect();
+        let last = cells.pop().unwrap_or_default();
+        let start: usize = widths.iter().take(cells.len()).map(|width| width + 2).sum();
+        for part in parts(&last, width.saturating_sub(start)) {
+            cells.push(part);
+            text.push_str(&line(&cells, &widths, width, style::of_cell));
+            cells.pop();
+            // The lines below have the last column only.
+            cells.iter_mut().for_each(String::clear);
+        }
         if !row.below.is_empty() {
             text.push_str(&format!("  {}\n", style::paint(style::ASIDE, &row.below)));
         }
     }
     text
+}
+
+/// The lines of a cell in a column of this width: wrapped between words, and a longer word within.
+fn parts(cell: &str, room: usize) -> Vec<String> {
+    if room < NARROWEST || characters(cell) <= room {
+        return vec![cell.to_owned()];
+    }
+    let mut parts = Vec::new();
+    for line in wrapped(cell, 0, room).lines() {
+        let characters: Vec<char> = line.chars().collect();
+        parts.extend(characters.chunks(room).map(|part| part.iter().collect::<String>()));
+    }
+    parts
 }
 
 /// One line of a table. Colour codes have no width, so every cell is cut before it is coloured.
@@ -186,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_fits_and_never_cuts_what_is_below() {
+    fn a_table_fits_and_cuts_neither_its_last_cells_nor_what_is_below() {
         let id = format!("cs_live_{}", "a".repeat(80));
         let rows = [
             Row {
@@ -198,9 +227,33 @@ mod tests {
         let text = table(&["WORK", "DUE", "DETAIL"], rows, 40);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "WORK    DUE   DETAIL");
-        assert_eq!((lines[1].chars().count(), lines[1].ends_with('…')), (40, true));
-        assert_eq!((lines[2].trim(), lines[3]), (id.as_str(), "x       y     short"));
+        assert_eq!(lines[1], format!("failed  2026  {}", "é".repeat(26)));
+        assert_eq!(lines[2], format!("{:14}{}", "", "é".repeat(26)));
+        assert_eq!((lines[3].trim(), lines[4].trim()), ("é".repeat(8).as_str(), "[2J"));
+        assert_eq!((lines[5].trim(), lines[6]), (id.as_str(), "x       y     short"));
         assert!(!text.contains('\u{1b}'));
+        let narrow = Row { cells: vec!["x".repeat(30), "what else is there".into()], below: String::new() };
+        assert_eq!(
+            table(&["A", "B"], [narrow], 40).lines().nth(1),
+            Some(format!("{}  what el…", "x".repeat(30)).as_str())
+        );
+    }
+
+    #[test]
+    fn the_last_cell_of_a_row_goes_on_below_itself() {
+        let detail = "3 since 2026-11-25 10:00: oracle reattempt --failed-since 24h --dry-run";
+        let row = || Row { cells: vec!["open: failed".into(), "wrong".into(), detail.into()], below: "cs_1".into() };
+        let text = table(&["WHAT", "STATE", "DETAIL"], [row()], 60);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                "open: failed  wrong  3 since 2026-11-25 10:00: oracle",
+                "                     reattempt --failed-since 24h --dry-run",
+                "  cs_1"
+            ]
+        );
+        assert!(table(&["WHAT", "STATE", "DETAIL"], [row()], PIPED).contains(detail), "one line in a pipe");
     }
 
     #[test]

@@ -103,7 +103,8 @@ impl Sale {
         }
     }
 
-    /// Records that an operator refunded the money by other means than Stripe. A follow-up is updated with its session.
+    /// Records that an operator refunds the money by other means than Stripe. Stripe is not asked any more, and the
+    /// change of the key shows a request on its way that its attempt has ended. A follow-up is updated with its session.
     ///
     /// # Errors
     /// [`Refused`] unless a refund is in progress or has failed, also before a dispute, or the refund is that of a
@@ -118,11 +119,12 @@ impl Sale {
             return Err(self.refuse_money("refunded by hand"));
         }
         self.money = Money::Refunded { at: now };
+        self.refund_attempts += 1;
         Ok(Event::RefundedByHand(operator.clone()))
     }
 
     /// The idempotency key of the current attempt at a refund: unchanged until Stripe has reported that the attempt
-    /// failed.
+    /// failed, or an operator refunds by hand.
     #[must_use]
     pub fn refund_key(&self) -> String {
         let session = self.session_id.as_str();

@@ -30,11 +30,11 @@ pub struct DeadLetter {
     pub tier: Option<Tier>,
 }
 
-/// A sale's dead-lettered mails that are still wanted.
+/// A sale's dead-lettered mails that it still has to send.
 #[must_use]
 pub fn of(sale: &Sale) -> Vec<DeadLetter> {
     let dead = |letter| match sale.letter(letter) {
-        Mail::Dead { at, progress } if sale.wants(letter) => Some(DeadLetter {
+        Mail::Dead { at, progress } if sale.is_to_send(letter) => Some(DeadLetter {
             session_id: sale.session_id().clone(),
             letter,
             died_at: at.to_iso(),
@@ -49,14 +49,19 @@ pub fn of(sale: &Sale) -> Vec<DeadLetter> {
     Letter::ALL.into_iter().filter_map(dead).collect()
 }
 
-/// Every dead-lettered mail, oldest first. Also searches the lists of unusable sales and of replies, because a sale
-/// with several kinds of work is on these lists first.
+/// The lists that a sale with a dead letter can be on.
+const LISTS: [Work; 7] =
+    [Work::DeadLetter, Work::Unusable, Work::Reply, Work::Declined, Work::Refund, Work::RefundFailed, Work::Dispute];
+
+/// Every dead-lettered mail, oldest first. Also searches the lists of the work that precedes a dead letter, because a
+/// sale with several kinds of work is on these lists first. The letter after a disclosure waits for no decision about
+/// the money.
 ///
 /// # Errors
 /// [`StorageError`].
 pub async fn everything(ports: Ports<'_>, since: Option<Timestamp>) -> Result<Vec<DeadLetter>, StorageError> {
     let mut found = Vec::new();
-    for work in [Work::DeadLetter, Work::Unusable, Work::Reply] {
+    for work in LISTS {
         for sale in list::sales(ports, work, None).await? {
             found.extend(of(&sale));
         }
@@ -71,8 +76,40 @@ pub async fn everything(ports: Ports<'_>, since: Option<Timestamp>) -> Result<Ve
 mod tests {
     use super::*;
     use crate::testing::{at, dead, ports, sale, world_of};
-    use domain::sale::Fulfilment;
+    use domain::{
+        money::Money,
+        sale::{Declined, Fulfilment, HumanLock},
+    };
     use testkit::{run, sale::WithField};
+
+    /// The mail with sources of help is sent whatever becomes of the money.
+    #[test]
+    fn a_dead_letter_after_a_disclosure_is_found_while_its_refund_has_bounced() {
+        let declined = Declined {
+            state: "BLOCKED".into(),
+            reason: "self_harm".into(),
+            domain: "medicine".into(),
+            lock: HumanLock::Never,
+            helpers: Vec::new(),
+            advice: Vec::new(),
+            is_crisis: true,
+            is_emergency: false,
+            at: at(-10),
+            approvals: Vec::new(),
+            approved_at: None,
+        };
+        let failed = Fulfilment::Failed { reason: "authority gate".into(), at: at(-10) };
+        let bounced = Money::RefundFailed { at: at(-2), refund: None };
+        let crisis = sale().with("fulfilment", failed).with("declined", Some(declined)).with("mail", Mail::NotOrdered);
+        let world = world_of([
+            crisis.with("refund_letter", dead(-5)).with("money", bounced.clone()),
+            // A verdict is not sent while the money is on its way.
+            sale().with("mail", dead(-10)).with("money", bounced),
+        ]);
+        let all = run(everything(ports(&world), None)).unwrap().unwrap();
+        let letters: Vec<_> = all.iter().map(|letter| (letter.letter, letter.died_at_ms)).collect();
+        assert_eq!(letters, [(Letter::Refund, at(-5))]);
+    }
 
     #[test]
     fn dead_letters_are_found_over_pages_and_by_time_and_on_the_list_of_unusable_sales() {

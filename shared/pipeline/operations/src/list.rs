@@ -147,8 +147,17 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
 /// [`StorageError`].
 pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
     // The others of these, and the work in flight, precede a reply on the lists, but the reply belongs to the sale
-    // nevertheless.
-    let works = [Work::Reply, Work::Review, Work::Declined, Work::Dispute, Work::Refund, Work::RefundFailed];
+    // nevertheless. A mail precedes it if the question is declined and a verdict was mailed.
+    let works = [
+        Work::Reply,
+        Work::Review,
+        Work::Declined,
+        Work::Dispute,
+        Work::Refund,
+        Work::RefundFailed,
+        Work::DeadLetter,
+        Work::UnknownMail,
+    ];
     let mut found = of_works(ports, &works, now).await?;
     for sale in sales(ports, Work::InFlight, None).await? {
         found.extend(row(&sale, now));
@@ -339,6 +348,13 @@ mod tests {
         sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("declined", Some(declined))
     }
 
+    /// Delivered, lost, and declined when it was made again; the mail with sources of help is a dead letter.
+    fn served_in_a_crisis() -> Sale {
+        let crisis = Declined { is_crisis: true, ..declined().declined().unwrap().clone() };
+        let sale = declined().with("declined", Some(crisis)).with("mail", Mail::Sent { at: at(-400) });
+        sale.with("refund_letter", dead(-5))
+    }
+
     /// The bank waits for an answer.
     fn disputed() -> Sale {
         let (status, respond_by) = (DisputeStatus::NeedsResponse, None);
@@ -362,15 +378,16 @@ mod tests {
             sale().with("replies", reply()).with("fulfilment", Fulfilment::Ordered { at: at(-50) }),
             sale().with("replies", reply()).with("mail", dead(-20)),
             declined().with("replies", reply()),
+            served_in_a_crisis().with("replies", reply()),
             disputed().with("replies", reply()),
             sale().with("replies", reply()).with("money", Money::RefundFailed { at: at(-2), refund: None }),
             sale(),
         ]);
         let rows = run(replied(ports(&world), at(0))).unwrap().unwrap();
-        assert_eq!(rows.len(), 8, "{rows:?}");
+        assert_eq!(rows.len(), 9, "{rows:?}");
         assert!(rows.iter().all(|row| row.replies == 1 && row.detail.starts_with("1 reply; ")), "{rows:?}");
         let undecided = run(undecided(ports(&world), at(0))).unwrap().unwrap();
         assert_eq!(undecided.len(), 3, "a reply takes no sale off the list of money: {undecided:?}");
-        assert_eq!(run(dead_letters::everything(ports(&world), None)).unwrap().unwrap().len(), 2);
+        assert_eq!(run(dead_letters::everything(ports(&world), None)).unwrap().unwrap().len(), 3);
     }
 }

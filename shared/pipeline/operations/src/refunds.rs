@@ -33,7 +33,7 @@ pub enum IssueError {
     #[error("the payment is disputed: Stripe refuses refunds until that is decided")]
     Disputed,
     /// Stripe refused the refund.
-    #[error("the refund is authorised, and Stripe refused it ({0}): it is asked for again, or give it back by hand")]
+    #[error("the refund is authorised, and Stripe refused it ({0}): {asked_again}", asked_again = refund::ASKED_AGAIN)]
     Failed(String),
     /// Stripe made the refund, and the money bounced.
     #[error("the refund came back ({0}): issue it again, or give the money back by hand and record it")]
@@ -175,14 +175,15 @@ pub enum RecordError {
     #[error("recording a refund by hand needs a reason")]
     NoReason,
     /// No refund is under way or has failed.
-    #[error("no refund of this sale is under way or has failed")]
+    #[error("no refund of this sale is under way or has failed; oracle show says where the money is")]
     NothingToRecord,
 }
 
 impl Refusals for RecordError {}
 
-/// Records that an operator gave the money of a session back by other means than Stripe, which is the end of a refund
-/// that bounces for good. An open follow-up of the session stops too.
+/// Records that an operator gives the money of a session back by other means than Stripe: the end of a refund that
+/// bounces for good, and of the requests for one that Stripe refuses. The operator sends the money after it, because
+/// Stripe may make the refund until then. An open follow-up of the session stops too.
 ///
 /// # Errors
 /// [`RecordError`]. Repeating is safe.

@@ -36,6 +36,14 @@ pub enum Outcome {
 /// The code for a stored failure that Stripe repeats for the same key; only a new key gets another answer.
 const REPLAYED: &str = "replayed_failure";
 
+/// What follows a refusal. Money that an operator sends while Stripe is still asked can go back twice.
+pub const ASKED_AGAIN: &str = "it is asked again until it makes it; to give the money back by hand, first record that \
+                               (oracle refunds record), which ends the requests, and only then send it";
+
+/// The alert about a refund that Stripe has made beside the one that an operator recorded.
+const MADE_TOO: &str = "Stripe has made the refund, and an operator has recorded one by hand: do not send the money, or \
+                        the customer has it twice";
+
 /// After this many answers without a confirmation operators are alerted.
 const PATIENT_ANSWERS: u32 = 3;
 
@@ -52,8 +60,9 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         return Ok(outcome);
     }
     let checkout = ports.payments.session(session).await?;
-    let outcome = ask(ports.ledger, &checkout, &sale.value.refund_key()).await?;
-    let noted = journal.commit(sale, |sale, now| record_answer(sale, &checkout, &outcome, now)).await?;
+    let key = sale.value.refund_key();
+    let outcome = ask(ports.ledger, &checkout, &key).await?;
+    let noted = journal.commit(sale, |sale, now| record_answer(sale, &checkout, &key, &outcome, now)).await?;
     Ok(noted.settle().await.1)
 }
 
@@ -112,8 +121,16 @@ fn status(status: RefundStatus) -> Outcome {
     }
 }
 
-/// Saves Stripe's answer, unless Stripe's own event came first.
-fn record_answer(sale: &mut Sale, checkout: &CheckoutSession, outcome: &Outcome, now: Timestamp) -> Change<Outcome> {
+/// Saves Stripe's answer to the request with this key, unless Stripe's own event or an operator's record of a refund by
+/// hand came first.
+fn record_answer(
+    sale: &mut Sale,
+    checkout: &CheckoutSession,
+    key: &str,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Change<Outcome> {
+    let alert = |severity, detail: &str| Alert::event("ORACLE-REFUND", severity, now, "REFUND", &checkout.id, detail);
     let answer = match outcome {
         Outcome::Refunded => RefundAnswer::Confirmed,
         Outcome::Pending => RefundAnswer::Pending,
@@ -124,13 +141,19 @@ fn record_answer(sale: &mut Sale, checkout: &CheckoutSession, outcome: &Outcome,
     };
     let noted = sale.refund_answered(answer, Charge::of(checkout), now);
     let Ok(event @ Event::RefundAnswered { answers, .. }) = noted else {
-        return Change::nothing(settled_outcome(sale));
+        let is_made = matches!(answer, RefundAnswer::Confirmed | RefundAnswer::Pending);
+        // The operator may have recorded the refund by hand while this request was on its way.
+        let is_by_hand = matches!(sale.money(), Money::Refunded { .. }) && sale.refund_key() != key;
+        return if is_made && is_by_hand {
+            Change::save(settled_outcome(sale)).alerting(alert(Severity::Critical, MADE_TOO))
+        } else {
+            Change::nothing(settled_outcome(sale))
+        };
     };
     let change = Change::of(&event, &Context::at(now), outcome.clone());
-    let alert = |severity, detail: &str| Alert::event("ORACLE-REFUND", severity, now, "REFUND", &checkout.id, detail);
     match answer {
         RefundAnswer::Refused(code) => {
-            let detail = format!("Stripe refused the refund ({code}): it is asked for again, or give it back by hand");
+            let detail = format!("Stripe refused the refund ({code}): {ASKED_AGAIN}");
             let severity = if code == REPLAYED { Severity::Error } else { Severity::Critical };
             change.alerting(alert(severity, &detail))
         }
@@ -148,7 +171,12 @@ fn record_answer(sale: &mut Sale, checkout: &CheckoutSession, outcome: &Outcome,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{money::ObjectId, ports::MadeRefund};
+    use domain::{
+        Operator,
+        money::{Authorisation, ObjectId},
+        ports::MadeRefund,
+    };
+    use testkit::session::paid;
 
     fn made(amount: i64, status: RefundStatus, key: Option<&str>) -> MadeRefund {
         let id = ObjectId::parse("re_1").unwrap();
@@ -175,6 +203,32 @@ mod tests {
             (vec![made(500, Succeeded, None)], None, None),
         ] {
             assert_eq!(by_what_exists(&known, charged, "ours"), expected, "{known:?} {charged:?}");
+        }
+    }
+
+    /// Such a request was sent before the record, and its answer comes after it.
+    #[test]
+    fn a_refund_that_stripe_makes_beside_one_by_hand_raises_an_alert() {
+        let at = Timestamp::from_seconds;
+        let checkout = paid("cs_test_1");
+        for (is_by_hand, outcome, alerts) in [
+            (true, Outcome::Refunded, 1),
+            (true, Outcome::Pending, 1),
+            (true, Outcome::Refused("balance_insufficient".to_owned()), 0),
+            (false, Outcome::Refunded, 0),
+        ] {
+            let mut sale = Sale::ordered(checkout.id.clone(), at(0));
+            let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
+            sale.refund_authorised(&authorisation, Charge::of(&checkout), at(1)).unwrap();
+            let key = sale.refund_key();
+            if is_by_hand {
+                sale.refunded_by_hand(&Operator::parse("dana", None).unwrap(), at(2)).unwrap();
+            } else {
+                sale.refund_answered(RefundAnswer::Confirmed, Charge::of(&checkout), at(2)).unwrap();
+            }
+            let change = record_answer(&mut sale, &checkout, &key, &outcome, at(3));
+            assert_eq!((change.answer, change.alerts.len()), (Outcome::Refunded, alerts), "{is_by_hand} {outcome:?}");
+            assert_eq!(change.save, alerts > 0, "an alert is saved with the sale");
         }
     }
 }

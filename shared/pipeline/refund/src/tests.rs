@@ -105,6 +105,7 @@ fn a_refund_that_stripe_refuses_is_put_before_a_human_and_asked_for_again() {
     let alerts = world.state().alerts.clone();
     assert_eq!(alerts.len(), 1);
     assert!(alerts[0].line.starts_with("[ORACLE-REFUND] CRITICAL") && alerts[0].line.contains("balance_insufficient"));
+    assert!(alerts[0].line.contains("(oracle refunds record), which ends the requests"), "{}", alerts[0].line);
     assert!(matches!(money(&world), Money::RefundAuthorised { .. }));
     let due = world.state().sales.values().next().unwrap().0.open_work().unwrap();
     assert_eq!((due.work, due.due.since(world.now()).as_secs()), (Work::Refund, 1200));

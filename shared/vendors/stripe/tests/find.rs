@@ -78,6 +78,21 @@ async fn an_address_that_was_entered_in_two_spellings_leads_to_all_its_sessions_
     assert_eq!(ids, ["cs_test_2", "cs_test_1", "cs_test_0"], "newest first");
 }
 
+/// A promotion code made it free, and an operator gave the verdict away.
+#[tokio::test]
+async fn a_session_with_nothing_to_pay_is_found_by_its_address_and_an_unpaid_one_is_not() {
+    let free = |id: &str, status: &str| {
+        session(id, "buyer@example.com")
+            .replace(r#""payment_status":"paid""#, &format!(r#""payment_status":"{status}""#))
+    };
+    let sessions = page_of(&[free("cs_test_1", "no_payment_required"), free("cs_test_2", "unpaid")]);
+    let server = Server::start([json(200, r#"{"data":[],"has_more":false}"#), json(200, sessions)]).await;
+    let email = EmailAddress::parse("buyer@example.com").ok();
+    let found = client(&server.url).find(&Wanted { email, amount: None, ..wanted() }).await.unwrap();
+    let ids: Vec<&str> = found.sessions.iter().map(|session| session.id.as_str()).collect();
+    assert_eq!(ids, ["cs_test_1"]);
+}
+
 #[tokio::test]
 async fn a_card_leads_to_its_payment_and_that_to_its_session() {
     let charges = r#"{"data":[{"payment_intent":"pi_1"},{"payment_intent":null}],"has_more":false,"next_page":null}"#;

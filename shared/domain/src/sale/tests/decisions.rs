@@ -178,6 +178,6 @@ fn every_attempt_at_a_refund_that_stripe_failed_has_another_key() {
     assert_eq!((sale.chased, sale.reminded_at), (0, None));
     let operator = Operator::parse("o", None).unwrap();
     sale.refunded_by_hand(&operator, at(4)).unwrap();
-    assert_eq!(sale.refunded_at(), Some(at(4)));
+    assert_eq!((sale.refunded_at(), sale.refund_key().as_str()), (Some(at(4)), "refund-cs_test_1-4"));
     assert!(sale.refunded_by_hand(&operator, at(5)).is_err());
 }
