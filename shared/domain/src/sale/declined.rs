@@ -115,10 +115,10 @@ pub enum NotApproved {
     /// Nothing is made: the state of the money.
     #[error("state of the money: {0}; nothing is made for money that went back or is about to")]
     MoneyWentBack(&'static str),
-    /// The gate has decided again since the operator read its decision.
+    /// The gate has decided again since the operator read its decision, or they named another time.
     #[error(
-        "the authority gate has decided again, at {0}: read the question and that decision (oracle authority queue), \
-             and repeat the command"
+        "the authority gate's latest decision is of {0}, to the millisecond: read the question and that decision \
+             (oracle authority queue), and repeat the command"
     )]
     OtherDecision(Timestamp),
     /// The domain names no role for it.
