@@ -72,8 +72,8 @@ pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandErro
     })
 }
 
-/// What a rejection asks, and what it says afterwards. A follow-up has no money of its own, and who has a verdict by mail
-/// keeps it.
+/// What a rejection asks, and what it says afterwards. A follow-up has no money of its own, and who has a verdict by
+/// mail keeps it.
 const fn rejection(gives_money_back: bool) -> (&'static str, &'static str) {
     if gives_money_back {
         ("Reject the question, and give back the money, of", "is rejected; its money goes back within minutes")

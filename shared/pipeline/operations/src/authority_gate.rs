@@ -81,8 +81,8 @@ pub async fn approve(
 }
 
 /// Rejects a declined question, which ends the wait for approvals. The person has read the gate's decision of the time
-/// `read`. Returns whether the deadlines function refunds the money next: not that of a follow-up, which has none of its
-/// own, nor that of a customer who has a verdict by mail.
+/// `read`. Returns whether the deadlines function refunds the money next: not that of a follow-up, which has none of
+/// its own, nor that of a customer who has a verdict by mail.
 ///
 /// # Errors
 /// [`DecideError`].
