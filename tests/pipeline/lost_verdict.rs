@@ -172,26 +172,30 @@ fn a_drafted_mail_that_leaves_after_the_regeneration_is_followed_by_the_note() {
 
 /// The customer has the verdict, so no policy refunds it, and the page promises no refund (infra/decisions/refunds.md).
 #[test]
-fn a_mailed_verdict_whose_question_is_declined_when_it_is_made_again_waits_for_a_human() {
-    let mut sim = Simulator::worked_off("quick", &quick("GREEN", FIRST));
-    lose(&sim);
-    // Stands for a gate that declines what an earlier one allowed.
-    let question = "Can I give my son two of my warfarin tablets?".to_owned();
-    sim.world.state().sessions.get_mut(&sim.session).unwrap().idea = Some(question);
-    assert_eq!(sim.page().unwrap().status(), 202);
-    sim.drain();
-    assert!(sim.sale().declined().is_some());
-    for hours in [0, 25, 25] {
-        sim.world.advance(Duration::from_secs(hours * 3600));
-        sim.deadlines().unwrap();
+fn a_mailed_verdict_whose_question_is_declined_when_it_is_made_again_waits_for_people_or_has_ended() {
+    // They stand for a gate that declines what an earlier one allowed.
+    for (question, sentence, work, reminders) in [
+        ("Should I stop taking metformin?", texts::DECLINED, Some(Work::Declined), 2),
+        ("Can I mix bleach and ammonia to clean the shop?", texts::EMERGENCY, None, 0),
+    ] {
+        let mut sim = Simulator::worked_off("quick", &quick("GREEN", FIRST));
+        lose(&sim);
+        sim.world.state().sessions.get_mut(&sim.session).unwrap().idea = Some(question.to_owned());
+        assert_eq!(sim.page().unwrap().status(), 202);
         sim.drain();
+        assert!(sim.sale().declined().is_some());
+        for hours in [0, 25, 25] {
+            sim.world.advance(Duration::from_secs(hours * 3600));
+            sim.deadlines().unwrap();
+            sim.drain();
+        }
+        assert_eq!(body(&sim.page().unwrap())["error"], sentence);
+        assert_eq!(sim.sale().open_work().map(|open| open.work), work, "{question}");
+        let state = sim.world.state();
+        assert_eq!((state.refunds.len(), state.sent.len()), (0, 1));
+        let alerts = |what: &str| state.alerts.iter().filter(|alert| alert.line.contains(what)).count();
+        assert_eq!((alerts("| declined |"), alerts("a verdict by mail")), (reminders, 1), "{:?}", state.alerts);
     }
-    assert_eq!(body(&sim.page().unwrap())["error"], texts::DECLINED);
-    assert_eq!(sim.sale().open_work().map(|open| open.work), Some(Work::Declined));
-    let state = sim.world.state();
-    assert_eq!((state.refunds.len(), state.sent.len()), (0, 1));
-    let reminders = state.alerts.iter().filter(|alert| alert.line.contains("| declined |"));
-    assert_eq!(reminders.count(), 2, "{:?}", state.alerts);
 }
 
 #[test]

@@ -403,9 +403,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy
-    /// unless people with the required roles approve the question first, or the customer has an earlier verdict by mail:
-    /// then a human decides. The record has the state and the reason, no
-    /// text (Authority Governance, RFC-0008: every evaluation is recorded).
+    /// unless people with the required roles approve the question first, or the customer has an earlier verdict by
+    /// mail: then this alert is the only one if nobody may approve the question. The record has the state and the
+    /// reason, no text (Authority Governance, RFC-0008: every evaluation is recorded).
     async fn decline(
         &self,
         sale: Versioned<Sale>,
@@ -420,7 +420,12 @@ impl<'a> Worker<'a> {
             let declined = authority_gate::declined(evaluation, now);
             sale.decline(&self.order.message_id, &bought.purchase, declined, now)
         };
-        self.end(sale, Some(details), Some(("AUTHORITY", reason.as_str())), decline).await
+        let detail = if sale.value.is_served() && !sale.value.is_followup() {
+            format!("{reason}; no policy refunds it, because the customer has a verdict by mail (oracle refunds issue)")
+        } else {
+            reason
+        };
+        self.end(sale, Some(details), Some(("AUTHORITY", detail.as_str())), decline).await
     }
 
     /// Saves the verdict with its records, unless the claim was lost meanwhile.

@@ -24,7 +24,7 @@ pub enum End {
     Held,
     /// No verdict could be made; a human decides.
     Failed,
-    /// The authority gate declined the question, and people may still approve it.
+    /// The authority gate declined the question: people may still approve it, or its customer has a verdict.
     Declined,
     /// The model call failed, the sale is tried again on its table, and operators know.
     VerdictWaits,
@@ -210,12 +210,14 @@ impl Case<'_> {
         }
     }
 
-    /// A question that no person may approve is refunded at once; another waits for people first, and so does a customer's
-    /// who has a verdict by mail.
+    /// A question that no person may approve is refunded at once, or ends the sale if no policy refunds it; another
+    /// waits for people first.
     fn declined(&self) -> Result<End, Violation> {
-        let waits = self.sale.is_served() || self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans);
+        if self.sale.is_declined_for_good() {
+            return self.told("[ORACLE-VERDICT] CRITICAL").map(|()| End::Declined);
+        }
         let end = self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Declined, End::Declined)?;
-        if waits {
+        if self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans) {
             Ok(end)
         } else {
             Err(Rule::EndsInTime.broken("charged for a question that must not be answered, and not refunded"))

@@ -8,7 +8,7 @@ use domain::{
     ports::Clock,
     sale::{Authority, AuthorityDecision},
 };
-use operations::authority_gate;
+use operations::authority_gate::{self, Shown};
 use runtime::System;
 use serde_json::json;
 
@@ -41,14 +41,15 @@ fn moment(text: &str) -> Result<Timestamp, String> {
     when::moment(text).ok_or_else(|| "no moment: 2026-11-20T10:00:00.000Z is one".to_owned())
 }
 
-/// Lists the declined sales that people can still decide about, and those whose refund is due.
+/// Lists the declined sales that people can still decide about, and those whose refund is due. One that nobody may
+/// approve, of a customer who has a verdict by mail, has ended.
 pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
     waiting::list(target, &[Work::Declined])
 }
 
 /// Counts an approval.
 pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
-    let question = |_: &SessionId| "Allow an answer to the question of";
+    let question = |_| "Allow an answer to the question of";
     decide(arguments, question, async |deployed, by, session, read| {
         let orders = deployed.backend().queue(QueueName::Orders)?;
         let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
@@ -64,40 +65,42 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
 
 /// Ends the wait for approvals.
 pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
-    let question = |session: &SessionId| rejection(session).0;
+    let question = |gives_money_back| rejection(gives_money_back).0;
     decide(arguments, question, async |deployed, by, session, read| {
-        authority_gate::reject(deployed.stores.journal(), by, session, read).await.or_refused(NOT_CARRIED_OUT)?;
-        Ok(("rejected", rejection(session).1.to_owned()))
+        let rejected = authority_gate::reject(deployed.stores.journal(), by, session, read).await;
+        Ok(("rejected", rejection(rejected.or_refused(NOT_CARRIED_OUT)?).1.to_owned()))
     })
 }
 
-/// What a rejection asks, and what it says afterwards. A follow-up has no money of its own.
-fn rejection(session: &SessionId) -> (&'static str, &'static str) {
-    if session.is_followup() {
-        ("Reject the question of", "is rejected; no money goes back, because a follow-up has none of its own")
+/// What a rejection asks, and what it says afterwards. A follow-up has no money of its own, and who has a verdict by
+/// mail keeps it.
+const fn rejection(gives_money_back: bool) -> (&'static str, &'static str) {
+    if gives_money_back {
+        ("Reject the question, and give back the money, of", "is rejected; its money goes back within minutes")
     } else {
         (
-            "Reject the question, and give back the money unless a verdict was mailed, of",
-            "is rejected; its money goes back within minutes, or once you refund it if a verdict was mailed",
+            "Reject the question, without giving money back, of",
+            "is rejected; no money goes back, because a verdict was delivered, or nothing was paid for this one",
         )
     }
 }
 
 fn decide(
     arguments: &DecisionArguments,
-    what: impl Fn(&SessionId) -> &'static str,
+    what: impl Fn(bool) -> &'static str,
     act: impl AsyncFn(&Deployed, Authority<'_>, &SessionId, Timestamp) -> Result<(&'static str, String), CommandError>,
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    let declined =
+    let Shown { declined, gives_money_back } =
         wait(async { authority_gate::show(&deployed.stores.sales, &session).await.or_refused(NOT_CARRIED_OUT) })?;
     let how = "--decided TIME, as oracle authority queue shows it";
     // An attempt at a lock is recorded, whatever was read.
     let named = arguments.decided.or_else(|| declined.is_locked().then_some(declined.at));
     let read = arguments.one.signed.what_was_read(named, declined.at, how)?;
     let shown = authority_gate::describe(&declined, System.now());
-    if !arguments.one.signed.confirm(&format!("{shown}\n{} {}, as {role}?", what(&session), session.as_str()))? {
+    let question = format!("{shown}\n{} {}, as {role}?", what(gives_money_back), session.as_str());
+    if !arguments.one.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
     // On an emulator all callers have the same identity, so it cannot distinguish two people.
@@ -113,11 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rejection_of_a_follow_up_promises_no_money() {
-        let session = SessionId::parse("cs_test_a1B2c3D4e5F6").unwrap();
-        let (question, text) = rejection(&session);
-        assert!(question.contains("money") && text.contains("goes back within minutes"), "{question} {text}");
-        let (question, text) = rejection(&session.followup());
-        assert!(!question.contains("money") && text.contains("no money goes back"), "{question} {text}");
+    fn a_rejection_that_gives_no_money_back_promises_none() {
+        let (question, text) = rejection(true);
+        assert!(question.contains("give back the money") && text.contains("goes back within minutes"), "{text}");
+        let (question, text) = rejection(false);
+        assert!(question.contains("without giving money back") && text.contains("no money goes back"), "{text}");
     }
 }

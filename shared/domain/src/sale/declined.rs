@@ -115,10 +115,10 @@ pub enum NotApproved {
     /// Nothing is made: the state of the money.
     #[error("state of the money: {0}; nothing is made for money that went back or is about to")]
     MoneyWentBack(&'static str),
-    /// The gate has decided again since the operator read its decision.
+    /// The gate has decided again since the operator read its decision, or they named another time.
     #[error(
-        "the authority gate has decided again, at {0}: read the question and that decision (oracle authority queue), \
-             and repeat the command"
+        "the authority gate's latest decision is of {0}, to the millisecond: read the question and that decision \
+             (oracle authority queue), and repeat the command"
     )]
     OtherDecision(Timestamp),
     /// The domain names no role for it.
@@ -196,16 +196,17 @@ impl Sale {
         }
     }
 
-    /// Whether nobody may approve the declined question, and it has no money to give back: that of a follow-up is its
-    /// session's, and a verdict that was given away was not paid. Such a sale has ended.
+    /// Whether nobody may approve the declined question, and no policy gives money back for it. Such a sale has ended,
+    /// although an operator may still refund it.
     #[must_use]
     pub fn is_declined_for_good(&self) -> bool {
-        !self.has_own_money() && self.declined().is_some_and(|declined| !declined.is_for_humans())
+        !self.may_be_refunded_by_policy() && self.declined().is_some_and(|declined| !declined.is_for_humans())
     }
 
-    /// Whether the sale was paid for itself.
-    fn has_own_money(&self) -> bool {
-        !self.given && !self.is_followup()
+    /// Whether a policy may give the money of a declined question back: a verdict that was given away was not paid, the
+    /// money of a follow-up is its session's, and who has a verdict by mail keeps it.
+    fn may_be_refunded_by_policy(&self) -> bool {
+        !self.given && !self.is_served()
     }
 
     /// Whether a possible disclosure of self-harm ended the sale. Its mail goes at once, whatever becomes of the money.
@@ -214,11 +215,11 @@ impl Sale {
         matches!(self.declined(), Some(declined) if declined.is_crisis)
     }
 
-    /// Whether the page and the mail about a declined question may say that the payment goes back: there is one, no bank
-    /// decides about it, and no operator does, because the customer has no verdict by mail.
+    /// Whether the page and the mail about a declined question may say that the payment goes back: there is one, and
+    /// neither a bank nor, because the customer has a verdict by mail, an operator decides about it.
     #[must_use]
     pub fn gives_money_back(&self) -> bool {
-        self.has_own_money() && !self.is_served() && !matches!(self.money, Money::Disputed { .. })
+        self.may_be_refunded_by_policy() && !matches!(self.money, Money::Disputed { .. })
     }
 
     /// Whether people have approved exactly this question, and the approvals are still valid.
@@ -296,7 +297,7 @@ impl Sale {
         Ok((decided(by, decision.clone()), decision))
     }
 
-    /// Rejects a declined question: the money goes back next, if it has any and the customer has no verdict by mail.
+    /// Rejects a declined question: the money goes back next, or the sale has ended ([`Self::is_declined_for_good`]).
     ///
     /// # Errors
     /// [`NotApproved`].

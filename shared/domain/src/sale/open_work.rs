@@ -24,7 +24,8 @@ crate::enum_with_words! {
         /// Paid without a usable tier or question: an operator tries again with the customer's reply, or refunds.
         Unusable = "unusable",
         /// The authority gate declines it: people with the required roles approve, or the money goes back
-        /// automatically. If the customer has a verdict by mail, an operator decides about the money.
+        /// automatically. If the customer has a verdict by mail, people approve or reject it, or an operator refunds
+        /// it.
         Declined = "declined",
         /// No verdict could be made: an operator tries again or refunds.
         Failed = "failed",
@@ -142,7 +143,6 @@ impl Sale {
             // Without people who may approve, the money goes back at once, even if records were published in between.
             Work::Declined
                 if (reminded == since || self.chased > 0)
-                    && !self.is_served()
                     && self.declined().is_none_or(|declined| !declined.is_for_humans()) =>
             {
                 Duration::ZERO
@@ -250,7 +250,7 @@ impl Sale {
     }
 
     /// Whether the question was declined, and its payment is still here: it goes back, unless people approve, or the
-    /// customer has a verdict by mail and a human decides.
+    /// customer has a verdict by mail, and the people who may approve, or an operator, decide.
     pub(super) fn is_declined_and_kept(&self) -> bool {
         self.is_money_kept() && self.declined().is_some() && !self.is_declined_for_good()
     }

@@ -257,18 +257,26 @@ fn an_approved_question_that_fails_is_a_failure_and_stays_approved() {
     assert!(sale.is_approved("q", "dose", at(6)) && !sale.is_approved("another", "dose", at(6)));
 }
 
-/// There is nothing to decide and no money to give back.
+/// There is no money to give back, or the customer has a verdict by mail and keeps it unless an operator refunds it.
 #[test]
-fn a_declined_sale_without_money_ends_once_nobody_can_approve_it() {
+fn a_declined_sale_that_no_policy_refunds_ends_once_nobody_can_approve_it() {
     let operator = Operator::parse("dana", None).unwrap();
     let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
     let followup = Sale { session_id: declined().session_id.followup(), ..declined() };
-    for (mut sale, ends) in [(Sale { given: true, ..declined() }, true), (followup, true), (declined(), false)] {
+    let mut served = Sale { mail: Mail::Sent { at: at(0) }, ..declined() };
+    for (mut sale, ends) in
+        [(Sale { given: true, ..declined() }, true), (followup, true), (served.clone(), true), (declined(), false)]
+    {
         assert_eq!(sale.open_work().map(|open| open.work), Some(Work::Declined));
         sale.reject_declined(by).unwrap();
         assert_eq!((sale.open_work().is_none(), sale.is_declined_for_good()), (ends, ends));
         assert!(sale.declined().is_some(), "its page still shows who helps");
     }
+    served.reject_declined(by).unwrap();
+    let authorisation = crate::money::Authorisation::parse("dana", "asked for it").unwrap();
+    let charge = Charge { amount_total: Some(100), currency: Some("cad".into()) };
+    assert!(served.refund_authorised(&authorisation, charge, at(3)).is_ok(), "an operator may still refund it");
+    assert_eq!(served.open_work().map(|open| open.work), Some(Work::Refund));
 }
 
 /// The mail with sources of help waits neither for Stripe nor for a decision about the money, and the refund does not
@@ -295,12 +303,15 @@ fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {
         sale.mail_sent(Letter::Refund, "b", at(4)).unwrap();
     }
     let mut served = disclosed(Sale { mail: Mail::Sent { at: at(0) }, ..sale() });
-    assert_eq!(served.open_work().map(|open| open.work), Some(Work::InFlight), "a human decides about the money");
+    assert_eq!(served.open_work().map(|open| open.work), Some(Work::InFlight), "no policy refunds it");
     assert!(!served.gives_money_back());
     served.refund_letter = Mail::Dead { at: at(2), progress: Progress::default() };
     assert_eq!(served.open_work().map(|open| open.work), Some(Work::DeadLetter));
+    let reply = Reply { message: "m".into(), at: at(2), from_buyer: None, settled_at: None, followup: None };
+    let answered = Sale { replies: vec![reply], ..served.clone() };
+    assert_eq!(answered.open_work().map(|open| open.work), Some(Work::Reply), "on the list of replies");
     served.refund_letter = Mail::Sent { at: at(2) };
-    assert_eq!(served.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1 + 24 * 3600))));
+    assert_eq!(served.open_work(), None);
     let waiting = disclosed(sale());
     assert_eq!(waiting.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1))));
     let followup = disclosed(Sale { session_id: sale().session_id.followup(), ..sale() });

@@ -207,8 +207,8 @@ impl Delivery<'_> {
         let (session, site) = (&self.order.session_id, &self.settings.site);
         Ok(match self.order.letter {
             Letter::SilentDrop => Some(render_silent_drop()),
-            // The gate's decision does not change. Only a dispute changes the bytes: it takes the sentence about the
-            // money out of the mail after a disclosure (draft.rs).
+            // The gate's decision does not change. A dispute, or a verdict mail that turns out to be sent, takes the
+            // sentence about the money out of the mail after a disclosure (draft.rs).
             Letter::Refund => Some(
                 sale.declined()
                     .map_or_else(render_refund, |declined| render_declined(declined, sale.gives_money_back())),

@@ -33,14 +33,23 @@ pub enum DecideError {
 
 impl Refusals for DecideError {}
 
-/// The gate's decision about a sale, for a person to read before they decide.
+/// The gate's decision about a sale, and whether a rejection gives the money back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Shown {
+    pub declined: Declined,
+    pub gives_money_back: bool,
+}
+
+/// What a person reads before they decide.
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<Declined, DecideError> {
+pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<Shown, DecideError> {
     let sale = store.load(session).await?.ok_or(DecideError::NoSale)?.value;
     let declined = sale.declined().ok_or(NotApproved::NotDeclined(sale.fulfilment().as_str()));
-    Ok(declined.map_err(DecideError::from)?.clone())
+    let declined = declined.map_err(DecideError::from)?.clone();
+    Ok(Shown { declined, gives_money_back: sale.gives_money_back() })
 }
 
 /// Counts an approval; the last required approval orders the verdict. The person has read the gate's decision of the
@@ -71,8 +80,9 @@ pub async fn approve(
     Ok(decision)
 }
 
-/// Rejects a declined question, which ends the wait for approvals: the deadlines function refunds the money, except of
-/// a follow-up, which has none of its own. The person has read the gate's decision of the time `read`.
+/// Rejects a declined question, which ends the wait for approvals. The person has read the gate's decision of the time
+/// `read`. Returns whether the deadlines function refunds the money next: not that of a follow-up, which has none of
+/// its own, nor that of a customer who has a verdict by mail.
 ///
 /// # Errors
 /// [`DecideError`].
@@ -81,9 +91,10 @@ pub async fn reject(
     by: Authority<'_>,
     session: &SessionId,
     read: Timestamp,
-) -> Done<(), DecideError> {
+) -> Done<bool, DecideError> {
     let reject = |sale: &mut Sale, _| sale.reject_declined(by).map(|event| (event, AuthorityDecision::Rejected));
-    decide(journal, by, session, read, reject).await.map(drop)
+    let (sale, _) = decide(journal, by, session, read, reject).await?;
+    Ok(sale.gives_money_back())
 }
 
 async fn decide(
@@ -134,7 +145,7 @@ pub(crate) async fn record_override(
     Ok(())
 }
 
-/// The description of a declined sale in a list.
+/// The description of a declined sale, in a list and before a decision about it.
 #[must_use]
 pub fn describe(declined: &Declined, now: Timestamp) -> String {
     use domain::sale::HumanLock;
@@ -148,7 +159,7 @@ pub fn describe(declined: &Declined, now: Timestamp) -> String {
         }
     };
     let Declined { state, reason, domain, at, .. } = declined;
-    format!("{state} {reason} ({domain}), decided {}: {who}", at.to_iso())
+    format!("{state} {reason} ({domain}): {who}; decided {}", at.to_iso())
 }
 
 #[cfg(test)]

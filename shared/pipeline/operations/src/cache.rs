@@ -1,9 +1,9 @@
 //! Removes a cached verdict: the archive keeps it, and the page restores it from there.
 
 use crate::{Done, Operator, Refusals};
-use audit::{Change, Context, Journal};
+use audit::{Change, Context, Journal, hash};
 use domain::{
-    Sale, SessionId, Timestamp,
+    CachedVerdict, Sale, SessionId, Timestamp,
     ports::{CacheEntries, CacheEntry, VerdictArchive},
 };
 
@@ -17,7 +17,7 @@ pub enum RemoveError {
     #[error("its verdict is not in the archive")]
     NotArchived,
     /// The archive has the first verdict, and the page would hold it back or show it again.
-    #[error("its verdict differs from the archived one, because an operator replaced it: only the cache has it")]
+    #[error("an operator replaced its verdict or its notice: only the cache has the new one")]
     Replaced,
 }
 
@@ -39,13 +39,20 @@ pub async fn remove(
     // A damaged entry has nothing that the archive lacks.
     if let CacheEntry::Hit(cached) = entry {
         let archived = archive.find(session).await?.ok_or(RemoveError::NotArchived)?;
-        if archived != *cached {
+        if archived != *cached && !is_damaged(&sale.value, &cached, &archived) {
             return Err(RemoveError::Replaced.into());
         }
     }
     let decided = journal.commit(sale, |sale, now| decide(sale, operator, now)).await?;
     decided.settle().await.1?;
     Ok(entries.remove(session).await?)
+}
+
+/// Whether a cached verdict was changed by nobody's command: it is not the archived one, which is the last that the
+/// sale has recorded. A command that replaces a verdict records the new one.
+fn is_damaged(sale: &Sale, cached: &CachedVerdict, archived: &CachedVerdict) -> bool {
+    let recorded = sale.verdict_hash() == Some(hash::verdict_hash(&archived.verdict).as_str());
+    recorded && cached.verdict != archived.verdict
 }
 
 /// Decides on the sale's current state, because a regeneration may have happened in between.
@@ -61,7 +68,7 @@ mod tests {
     use super::*;
     use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
-    use domain::{CachedVerdict, Colour, Query, Tier, Verdict, sale::Fulfilment};
+    use domain::{Colour, Query, Tier, Verdict, sale::Fulfilment};
     use testkit::{World, run, sale::WithField};
 
     fn cached(sale: Sale) -> World {
@@ -96,15 +103,30 @@ mod tests {
         }
     }
 
+    /// The sale's hash tells whether a command wrote the verdict that differs from the archived one.
     #[test]
-    fn what_an_operator_replaced_and_what_the_archive_lost_stay() {
+    fn what_an_operator_replaced_and_what_the_archive_lost_stay_and_what_was_damaged_goes() {
         let world = cached(sale());
-        world.state().archive.get_mut(&session()).unwrap().verdict.summary = "Yes, at once.".into();
-        let refused = || run(remove(journal(&world), &world, &world, &operator(), &session())).unwrap().unwrap_err();
-        assert!(matches!(refused(), Refused(RemoveError::Replaced)));
+        let go = || run(remove(journal(&world), &world, &world, &operator(), &session())).unwrap();
+        let set = |verdict_hash: &str| world.change_sales("verdict_hash", verdict_hash);
+        let first = world.state().archive[&session()].clone();
+        let archived = hash::verdict_hash(&first.verdict);
+        let mut other = first.clone();
+        other.verdict.summary = "Yes, at once.".into();
+        world.state().cache.insert(session(), other.clone());
+        set(&hash::verdict_hash(&other.verdict));
+        assert!(matches!(go(), Err(Refused(RemoveError::Replaced))), "another verdict");
+        set(&archived);
+        let noticed = CachedVerdict { notice: Some("Ask a lawyer.".into()), ..first.clone() };
+        world.state().cache.insert(session(), noticed);
+        assert!(matches!(go(), Err(Refused(RemoveError::Replaced))), "another notice");
+        world.state().cache.insert(session(), other);
         world.state().archive.clear();
-        assert!(matches!(refused(), Refused(RemoveError::NotArchived)));
+        assert!(matches!(go(), Err(Refused(RemoveError::NotArchived))));
         assert!(decisions(&world).is_empty());
         assert_eq!(world.state().cache.len(), 1);
+        world.state().archive.insert(session(), first);
+        assert!(matches!(go(), Ok(true)), "damaged by hand");
+        assert!(world.state().cache.is_empty());
     }
 }

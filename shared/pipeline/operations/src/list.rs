@@ -36,6 +36,9 @@ pub struct Row {
     pub tier: Option<Tier>,
     /// Details as codes, without customer text.
     pub detail: String,
+    /// When the authority gate declined the question, UTC: `oracle authority approve` and `reject` take it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<String>,
     /// Stripe's deadline for an answer to the customer's bank, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub respond_by: Option<String>,
@@ -133,6 +136,7 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
         overdue: open.due <= now,
         tier: sale.tier(),
         detail: detail(sale, open.work, now),
+        decided: sale.declined().map(|declined| declined.at.to_iso()),
         respond_by: sale.payment().to_answer().and_then(|dispute| dispute.respond_by).map(Timestamp::to_iso),
         replies: sale.waiting_replies().count(),
         email_tag: sale.email_tag().map(str::to_owned),
@@ -309,6 +313,15 @@ mod tests {
         );
         let works: Vec<_> = run(undecided(ports(&world), at(0))).unwrap().unwrap();
         assert_eq!(works.len(), 5);
+    }
+
+    #[test]
+    fn a_row_has_the_time_of_the_gates_decision_in_a_field() {
+        let world = world_of([sale().with("mail", dead(-20)), declined()]);
+        let rows = json!(run(everything(ports(&world), at(0))).unwrap().unwrap());
+        let declined = rows.as_array().unwrap().iter().filter(|row| row["work"] == "declined");
+        assert_eq!(declined.map(|row| &row["decided"]).collect::<Vec<_>>(), [&json!(at(-10).to_iso())]);
+        assert_eq!(rows.as_array().unwrap().iter().filter(|row| row.get("decided").is_some()).count(), 1);
     }
 
     #[test]

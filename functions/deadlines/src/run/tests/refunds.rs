@@ -71,13 +71,17 @@ fn a_customer_refunded_by_policy_gets_a_letter() {
     assert_eq!(letters(), 1);
 }
 
-/// A sale whose question the authority gate declined.
+/// A sale whose question the authority gate declined, and which nobody may approve.
 fn declined(number: u32) -> Sale {
+    declined_with(number, domain::sale::HumanLock::Nobody)
+}
+
+fn declined_with(number: u32, lock: domain::sale::HumanLock) -> Sale {
     let declined = domain::sale::Declined {
         state: "BLOCKED".to_owned(),
         reason: "high_stakes".to_owned(),
         domain: "medicine".to_owned(),
-        lock: domain::sale::HumanLock::Nobody,
+        lock,
         helpers: Vec::new(),
         advice: Vec::new(),
         is_crisis: false,
@@ -92,7 +96,7 @@ fn declined(number: u32) -> Sale {
 }
 
 #[test]
-fn a_declined_question_is_refunded_by_the_gates_policy_and_a_follow_up_that_nobody_may_approve_has_ended() {
+fn a_declined_question_is_refunded_by_the_gates_policy_or_has_ended_if_nobody_may_approve_it() {
     let world = world([declined(1)]);
     world.advance(25 * HOUR);
     run_once(&world, false).unwrap();
@@ -100,11 +104,18 @@ fn a_declined_question_is_refunded_by_the_gates_policy_and_a_follow_up_that_nobo
     assert!(world.state().log.values().next().unwrap().contains(r#""by":"policy authority-gate""#));
     let followup = declined(1).with("session_id", session(1).id.followup());
     assert!(followup.is_followup());
-    let world = self::world([followup]);
-    world.advance(25 * HOUR);
-    assert_eq!(run_once(&world, true), Some(Report::default()));
-    let state = world.state();
-    assert_eq!((state.refunds.len(), state.alerts.len()), (0, 0), "its page says who helps; its money is the sale's");
+    let served = declined(1).with("mail", Mail::Sent { at: START });
+    for (ended, why) in [
+        (followup, "its page says who helps; its money is the sale's"),
+        (served.clone(), "the customer has a verdict by mail"),
+        (served.with("chased", 3), "the same, and its records were published late"),
+    ] {
+        let world = self::world([ended]);
+        world.advance(25 * HOUR);
+        assert_eq!(run_once(&world, true), Some(Report::default()), "{why}");
+        let state = world.state();
+        assert_eq!((state.refunds.len(), state.alerts.len()), (0, 0), "{why}");
+    }
 }
 
 /// The verdict of a held or declined sale may have been delivered before it was lost and ordered again.
@@ -162,8 +173,10 @@ fn a_refund_letter_that_is_being_retried_is_not_ordered_again() {
 fn who_has_a_verdict_already_is_not_refunded_by_policy() {
     let sent_again = held().with("sent_again", true).with("mail", Mail::Held);
     let sent = Mail::Sent { at: START };
-    let chased = declined(1).with("mail", sent.clone()).with("chased", 3);
-    for served in [held().with("mail", sent.clone()), sent_again, declined(1).with("mail", sent), chased] {
+    let people = domain::sale::HumanLock::People { persons: 1, roles: vec!["physician".into()], sources: Vec::new() };
+    let declined = declined_with(1, people).with("mail", sent.clone());
+    let chased = declined.clone().with("chased", 3);
+    for served in [held().with("mail", sent), sent_again, declined, chased] {
         let world = world([served]);
         later(&world, 24 * HOUR);
         later(&world, HOUR);

@@ -21,7 +21,8 @@ impl Delivery<'_> {
         record: Record,
     ) -> Result<Outcome, StepError> {
         let hash = hash::sha256(format!("{}\n\n{}", mail.subject, mail.body).as_bytes());
-        // The mail after a disclosure has no verdict. A dispute that begins between two attempts takes a sentence out of it.
+        // The mail after a disclosure has no verdict. A dispute that begins between two attempts takes a sentence out
+        // of it, and so does a verdict mail that turns out to be sent.
         let may_differ = sale.value.is_crisis();
         if first_hash.is_some_and(|first| first != hash && !may_differ) {
             return Ok(Outcome::Failed(Box::new(sale), failure::changed(), None));

@@ -93,7 +93,7 @@ fn two_different_people_let_it_be_answered() {
 #[test]
 fn a_decision_about_another_question_than_was_read_is_refused() {
     let world = declined(two_people());
-    let read = run(show(&world, &session())).unwrap().unwrap().at;
+    let read = run(show(&world, &session())).unwrap().unwrap().declined.at;
     let since =
         Declined { at: at(-5), reason: "drug_interaction".into(), ..stored(&world).declined().unwrap().clone() };
     let sale = stored(&world).with("declined", Some(since));
@@ -101,13 +101,27 @@ fn a_decision_about_another_question_than_was_read_is_refused() {
     let eve = eve();
     let ports = Ports { journal: journal(&world), orders: &world };
     let approved = run(approve(ports, by(&eve), &session(), read)).unwrap().map(drop);
-    let rejected = run(reject(journal(&world), by(&eve), &session(), read)).unwrap();
+    let rejected = run(reject(journal(&world), by(&eve), &session(), read)).unwrap().map(drop);
     for refused in [approved, rejected] {
         let other = NotApproved::OtherDecision(at(-5));
         assert!(matches!(&refused, Err(Refused(DecideError::NotApproved(why))) if *why == other), "{refused:?}");
     }
     assert_eq!(stored(&world), sale);
-    assert!(decisions(&world).is_empty() && describe(sale.declined().unwrap(), at(0)).contains(&at(-5).to_iso()));
+    assert!(decisions(&world).is_empty());
+}
+
+/// Who may approve comes first, and then the time that `--decided` takes.
+#[test]
+fn a_declined_question_is_described_by_who_may_approve_and_when_the_gate_decided() {
+    let declined = stored(&declined(two_people())).declined().unwrap().clone();
+    assert_eq!(
+        describe(&declined, at(0)),
+        format!(
+            "BLOCKED drug_dosing (medicine): 0 of 2 approvals by pharmacist or physician, credentials of npi_registry; \
+             decided {}",
+            decided_at().to_iso()
+        )
+    );
 }
 
 #[test]
@@ -155,13 +169,19 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
 }
 
 #[test]
-fn a_rejection_makes_the_refund_due_at_once() {
+fn a_rejection_makes_the_refund_due_at_once_or_ends_the_sale_of_who_has_a_verdict() {
     let world = declined(two_people());
     assert!(stored(&world).open_work().unwrap().due > at(0));
+    assert!(run(show(&world, &session())).unwrap().unwrap().gives_money_back);
     let operator = Operator::parse("dana", None).unwrap();
     let by = Authority { operator: &operator, role: "physician", credential: "npi_registry:123", identity: None };
-    run(reject(journal(&world), by, &session(), decided_at())).unwrap().unwrap();
+    assert!(run(reject(journal(&world), by, &session(), decided_at())).unwrap().unwrap());
     assert!(stored(&world).open_work().unwrap().due <= at(0));
+    let served = declined(two_people());
+    served.change_sales("mail", &Mail::Sent { at: at(-400) });
+    assert!(!run(show(&served, &session())).unwrap().unwrap().gives_money_back);
+    assert!(!run(reject(journal(&served), by, &session(), decided_at())).unwrap().unwrap());
+    assert_eq!(stored(&served).open_work(), None);
     let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
     assert!(matches!(late, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))));
 }

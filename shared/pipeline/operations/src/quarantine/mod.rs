@@ -78,8 +78,8 @@ pub enum Decided {
     AskedAgain,
 }
 
-/// Releases a held sale unchanged, if it passes today's filter and, unless its mail was sent, today's rules about its
-/// question.
+/// Releases a held sale unchanged, if it passes today's filter and, unless its first verdict is held and was mailed,
+/// today's rules about its question.
 ///
 /// # Errors
 /// [`DecideError`]. Repeating is safe.
@@ -100,7 +100,10 @@ pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId)
         (held, _) => {
             let sale = &case.sale.value;
             let is_mailed = matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again();
-            if let (CacheEntry::Hit(cached), false) = (&case.entry, is_mailed) {
+            // The mail may have the verdict that a regenerated one replaced.
+            if let CacheEntry::Hit(cached) = &case.entry
+                && (!is_mailed || cached.regen)
+            {
                 examine::grammar(cached, sale.locale())?;
             }
             (None, examine::delivery(held, &case.entry, now)?)

@@ -275,22 +275,26 @@ fn a_question_that_nobody_may_approve_stays_held() {
     run(approve_it(&world)).unwrap().unwrap();
 }
 
-/// Before the mail and the page. What went by mail is with the customer.
+/// Before the mail and the page. What went by mail is with the customer; a regenerated verdict may not be what went.
 #[test]
-fn a_cached_verdict_whose_question_nobody_may_approve_stays_held_until_its_mail_went() {
+fn a_cached_verdict_whose_question_nobody_may_approve_stays_held_unless_it_was_mailed() {
     let question = "Can I mix bleach and ammonia to clean the shop?";
-    for (question, summary, sent, passes) in [
-        (question, CLEAN, false, false),
-        (question, CLEAN, true, true),
-        ("Should I stop taking metformin?", "Change it once a physician has agreed.", false, true),
+    for (question, summary, sent, regen, passes) in [
+        (question, CLEAN, false, false, false),
+        (question, CLEAN, true, false, true),
+        (question, CLEAN, true, true, false),
+        ("Should I stop taking metformin?", "Change it once a physician has agreed.", false, false, true),
         // The grammar is that of today too.
-        ("Should I stop taking metformin?", CLEAN, false, false),
+        ("Should I stop taking metformin?", CLEAN, false, false, false),
+        ("Should I stop taking metformin?", CLEAN, true, true, false),
     ] {
         let mail = if sent { Mail::Sent { at: at(-400) } } else { Mail::Held };
         let held = held_at_gate_2().with("mail", mail);
         let world = world_holding(held.clone(), &[payload(2, -100, &quick(summary))]);
         cache(&world, summary);
-        world.state().cache.get_mut(&session()).unwrap().query = question.to_owned();
+        let cached = world.state().cache[&session()].clone();
+        let cached = CachedVerdict { query: question.to_owned(), regen, ..cached };
+        world.state().cache.insert(session(), cached);
         match run(approve_it(&world)).unwrap() {
             Ok(decided) => assert!(passes && decided == Decided::Freed, "{question} {summary}"),
             Err(error) => {
