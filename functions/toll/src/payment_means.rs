@@ -2,7 +2,8 @@
 
 use audit::digest::sha256;
 use chain::{
-    payment::{self, Payment, PaymentError, Price},
+    Network,
+    payment::{self, ClaimKey, Payment, PaymentError, Price},
     wire::{PAYMENT_SIGNATURE, PaymentPayload, RequirementsV1, Resource, X_PAYMENT},
 };
 use domain::{
@@ -89,6 +90,11 @@ impl PaymentMeans {
 /// The error for a digest that is not the id of a purchase, which no digest causes.
 pub(crate) fn unnamed(error: InvalidPurchase) -> StorageError {
     StorageError { operation: "purchase id", source: Box::new(error) }
+}
+
+/// The id of the purchase of a signed payment with this payer and nonce, in lower case.
+pub(crate) fn signed_purchase(network: Network, payer: &str, nonce: &str) -> Result<SessionId, InvalidPurchase> {
+    purchase_id(&sha256(ClaimKey::new(network, payer, nonce).to_string().as_bytes()))
 }
 
 impl CheckedMeans {

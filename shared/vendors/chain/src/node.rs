@@ -290,6 +290,9 @@ impl Node for NodeClient {
             }
             Err(TransferError::Amount(received)) => other(received, false),
             Err(TransferError::TooOld(received)) => other(received, true),
+            Err(TransferError::Signed { received: Received { from, amount }, nonce }) => {
+                Transfer::Signed { payer: format!("{from:#x}"), nonce: format!("{nonce:#x}"), amount }
+            }
             Err(error) => Transfer::Refused(error.to_string()),
         })
     }

@@ -89,19 +89,22 @@ impl Payment {
     /// The key of what can be spent only once on the chain, and so may be claimed only once by us.
     #[must_use]
     pub fn claim(&self) -> ClaimKey {
-        ClaimKey(format!(
-            "{}/{:#x}/{:#x}/{:#x}",
-            self.network.caip2(),
-            self.network.usdc(),
-            self.authorization.from,
-            self.authorization.nonce
-        ))
+        let Authorization { from, nonce, .. } = &self.authorization;
+        ClaimKey::new(self.network, &format!("{from:#x}"), &format!("{nonce:#x}"))
     }
 }
 
 /// Network, asset, payer and nonce: equal for all forms of the same payment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey(String);
+
+impl ClaimKey {
+    /// The key of a payer and a nonce, in lower case.
+    #[must_use]
+    pub fn new(network: Network, payer: &str, nonce: &str) -> Self {
+        Self(format!("{}/{:#x}/{payer}/{nonce}", network.caip2(), network.usdc()))
+    }
+}
 
 impl fmt::Display for ClaimKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
