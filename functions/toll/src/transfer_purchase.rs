@@ -20,8 +20,8 @@ const WORTH_RETURNING: u64 = 10_000;
 const SIGNED: &str = "the transaction submits a signed payment: send that payment";
 
 impl PaidRequest<'_> {
-    /// Begins the purchase of a new transaction; `fresh` makes it from its id and its payer. A transaction that did not pay
-    /// us leaves no purchase. An evaluation that declines the question is recorded whatever the transaction is.
+    /// Begins the purchase of a new transaction; `fresh` makes it from its id and its payer. A transaction that did not
+    /// pay us leaves no purchase. An evaluation that declines the question is recorded whatever the transaction is.
     pub(crate) async fn begin_transfer(
         &self,
         transaction: &str,
