@@ -76,14 +76,21 @@ impl PaymentMeans {
     }
 
     /// Checks that the payer signed for our price. [`CheckedMeans::check_time`] checks the time.
-    pub(crate) fn checked(self, price: &Price) -> Result<CheckedMeans, PaymentError> {
+    pub(crate) fn checked(&self, price: &Price) -> Result<CheckedMeans, PaymentError> {
         Ok(match self {
             Self::Signed(payload, identifier) => {
-                let payment = payment::identify(&payload, price)?;
-                CheckedMeans::Signed(payload, Box::new(payment), identifier)
+                let payment = payment::identify(payload, price)?;
+                CheckedMeans::Signed(payload.clone(), Box::new(payment), identifier.clone())
             }
-            Self::Transfer(transaction) => CheckedMeans::Transfer(transaction),
+            Self::Transfer(transaction) => CheckedMeans::Transfer(transaction.clone()),
         })
+    }
+
+    /// The id of a signed payment's purchase. Its signature is not checked yet.
+    pub(crate) fn signed_purchase(&self, network: Network) -> Option<Result<SessionId, InvalidPurchase>> {
+        let Self::Signed(payload, _) = self else { return None };
+        let signed = &payload.signed().authorization;
+        Some(signed_purchase(network, &format!("{:#x}", signed.from), &format!("{:#x}", signed.nonce)))
     }
 }
 

@@ -87,6 +87,9 @@ impl PaidRequest<'_> {
             NamedPurchase::Unwritten | NamedPurchase::Expiring => return Ok(reply::in_progress()),
         };
         let Some(found) = found else {
+            if self.settings.terms.pay_to.is_none() {
+                return Ok(reply::closed());
+            }
             let paid = |payer: &str| {
                 let resource = reply::resource(&self.settings.terms, self.offer);
                 self.means.paid(&self.price, self.offer, &resource, payer)
