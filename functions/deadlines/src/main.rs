@@ -12,12 +12,9 @@ fn main() -> Result<(), Error> {
         let settings = Settings::from_environment(backend.environment())?;
         let (stores, stripe) = (backend.journal()?, backend.stripe()?);
         let (data, mailbox) = (backend.sale_data()?, backend.mailbox()?);
-        let clients = backend.toll_clients()?;
-        let settlements = clients.as_ref().map(|clients| settlement::Ports {
-            journal: stores.toll_journal(),
-            facilitator: &clients.facilitator,
-            node: &clients.node,
-        });
+        let clients = backend.settlement_clients()?;
+        let (facilitator, node) = (&clients.facilitator, &clients.node);
+        let settlements = Some(settlement::Ports { journal: stores.toll_journal(), facilitator, node });
         let logs = DynamoMemoryLogs(&stores.sales);
         let keys = backend.subject_keys(&stores.sales)?;
         let memories = forgetting::Ports {

@@ -19,7 +19,7 @@ pub struct Ports<'a> {
     pub stored_mails: &'a dyn StoredMails,
     pub meter: &'a dyn Meter,
     pub summaries: &'a dyn AlertSummaries,
-    /// Purchases in USDC, if the deployment sells any.
+    /// Purchases in USDC, also if none are sold any more; `None` in simulations without them.
     pub settlements: Option<settlement::Ports<'a>>,
     /// Memories of the chat whose erasure was interrupted.
     pub memories: forgetting::Ports<'a>,

@@ -23,5 +23,4 @@ mod verify;
 
 pub use handle::handle;
 pub use ports::{Corpus, Ports, payments};
-pub use reply::closed;
 pub use settings::{Settings, Terms};

@@ -9,10 +9,10 @@ use toll::{Corpus, Ports, Settings, Terms, handle, payments};
 fn main() -> Result<(), Error> {
     runtime::start(async {
         let backend = Backend::of_process()?;
-        let Some(clients) = backend.toll_clients()? else {
-            tracing::warn!("TOLL_PAY_TO is empty: nothing is sold");
-            return serve::requests(|_| async { toll::closed() }).await;
-        };
+        let clients = backend.settlement_clients()?;
+        if clients.pay_to.is_none() {
+            tracing::warn!("TOLL_PAY_TO is empty: only purchases that have begun are finished");
+        }
         let terms = Terms { network: clients.network, pay_to: clients.pay_to, site: backend.site()? };
         let settings = Settings::from_environment(backend.environment(), &backend.models()?, terms)?;
         let stores = backend.journal()?;

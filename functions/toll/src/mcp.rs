@@ -1,7 +1,7 @@
 //! The Model Context Protocol over HTTP (streamable HTTP, one JSON reply per request) offers the same sales as one
 //! tool. The protocol's sessions and streams are not supported: they need a server that keeps state between requests.
 
-use crate::{Ports, Settings, request};
+use crate::{Ports, Settings, reply, request};
 use chain::wire::{self, PAYMENT_REQUIRED, PAYMENT_RESPONSE, X_PAYMENT_RESPONSE};
 use domain::toll::Offer;
 use runtime::http::{Reply, Request};
@@ -55,6 +55,10 @@ pub(crate) async fn answer(ports: Ports<'_>, settings: &Settings, request: &Requ
         Ok(Message::Notification) => return Reply::text(202, String::new()),
         Err(failure) => return failed(400, &Value::Null, failure),
     };
+    // A call may repeat a purchase that has begun.
+    if settings.terms.pay_to.is_none() && method != "tools/call" {
+        return reply::closed();
+    }
     let result = match method.as_str() {
         "initialize" => Ok(hello(&params)),
         "ping" => Ok(json!({})),

@@ -30,7 +30,8 @@ pub(crate) enum NamedPurchase {
     Other,
     /// A purchase that is not written yet: another request is writing it.
     Unwritten,
-    /// An unanswered purchase whose payment is about to expire. Once it has, the same request begins a new purchase.
+    /// An unanswered purchase whose payment is about to expire, or has expired and may have reached us. Once the
+    /// schedule has asked the chain, the same request begins a new purchase, or the payer gets the money back.
     Expiring,
 }
 
@@ -64,17 +65,17 @@ pub(crate) async fn find_named_purchase(
     };
     let ends = earlier.value.signed().map(|signed| signed.valid_before);
     Ok(match earlier.value.stage() {
-        // The earlier purchase can no longer lead to an answer or a settlement. An untraced payment may have reached
-        // us, until a human has dealt with it.
+        // The earlier purchase can no longer lead to an answer or a settlement. Only the schedule ends it, because
+        // anyone may have submitted its payment. An untraced payment may have reached us, until a human has dealt with
+        // it.
         Stage::Lapsed { untraced, resolved, .. } if !untraced || *resolved => {
             NamedPurchase::Own(Some(FreeName { key, version }))
         }
         Stage::Unanswered | Stage::Working { .. }
-            if now >= earlier.value.lapses_at() && !earlier.value.is_held(now) =>
+            if !earlier.value.is_held(now) && ends.is_some_and(|ends| now.plus(MARGIN) >= ends) =>
         {
-            NamedPurchase::Own(Some(FreeName { key, version }))
+            NamedPurchase::Expiring
         }
-        Stage::Unanswered if ends.is_some_and(|ends| now.plus(MARGIN) >= ends) => NamedPurchase::Expiring,
         Stage::Unanswered
         | Stage::Working { .. }
         | Stage::Settling { .. }

@@ -2,7 +2,8 @@
 
 use audit::hash::sha256;
 use chain::{
-    payment::{self, Payment, PaymentError, Price},
+    Network,
+    payment::{self, ClaimKey, Payment, PaymentError, Price},
     wire::{PAYMENT_SIGNATURE, PaymentPayload, RequirementsV1, Resource, X_PAYMENT},
 };
 use domain::{
@@ -75,20 +76,32 @@ impl PaymentMeans {
     }
 
     /// Checks that the payer signed for our price. [`CheckedMeans::check_time`] checks the time.
-    pub(crate) fn checked(self, price: &Price) -> Result<CheckedMeans, PaymentError> {
+    pub(crate) fn checked(&self, price: &Price) -> Result<CheckedMeans, PaymentError> {
         Ok(match self {
             Self::Signed(payload, identifier) => {
-                let payment = payment::identify(&payload, price)?;
-                CheckedMeans::Signed(payload, Box::new(payment), identifier)
+                let payment = payment::identify(payload, price)?;
+                CheckedMeans::Signed(payload.clone(), Box::new(payment), identifier.clone())
             }
-            Self::Transfer(transaction) => CheckedMeans::Transfer(transaction),
+            Self::Transfer(transaction) => CheckedMeans::Transfer(transaction.clone()),
         })
+    }
+
+    /// The id of a signed payment's purchase. Its signature is not checked yet.
+    pub(crate) fn signed_purchase(&self, network: Network) -> Option<Result<SessionId, InvalidPurchase>> {
+        let Self::Signed(payload, _) = self else { return None };
+        let signed = &payload.signed().authorization;
+        Some(signed_purchase(network, &format!("{:#x}", signed.from), &format!("{:#x}", signed.nonce)))
     }
 }
 
 /// The error for a digest that is not the id of a purchase, which no digest causes.
 pub(crate) fn unnamed(error: InvalidPurchase) -> StorageError {
     StorageError { operation: "purchase id", source: Box::new(error) }
+}
+
+/// The id of the purchase of a signed payment with this payer and nonce, in lower case.
+pub(crate) fn signed_purchase(network: Network, payer: &str, nonce: &str) -> Result<SessionId, InvalidPurchase> {
+    purchase_id(&sha256(ClaimKey::new(network, payer, nonce).to_string().as_bytes()))
 }
 
 impl CheckedMeans {

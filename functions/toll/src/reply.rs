@@ -45,8 +45,11 @@ pub(crate) fn declined(reply: Reply, refusal: &Refusal) -> Reply {
     }
 }
 
-/// 402: the header has the form of x402's version 2, the body that of version 1.
+/// 402: the header has the form of x402's version 2, the body that of version 1. If nothing is sold, the reply says so.
 pub(crate) fn payment_required(terms: &Terms, offer: Offer, why: &str) -> Reply {
+    if terms.pay_to.is_none() {
+        return closed();
+    }
     let (resource, requirements) = (resource(terms, offer), terms.price(offer).requirements());
     let accepts = RequirementsV1::of(&requirements, &resource).into_iter().collect();
     let body = PaymentRequiredV1 { x402_version: 1, error: why.to_owned(), accepts };
@@ -230,8 +233,7 @@ pub(crate) fn unconfirmed(why: &str) -> Reply {
 }
 
 /// Nothing is sold, because no address for payments is configured.
-#[must_use]
-pub fn closed() -> Reply {
+pub(crate) fn closed() -> Reply {
     Reply::error(404, "not_found", "Nothing is sold for USDC here.")
 }
 

@@ -2,15 +2,19 @@
 
 use crate::{
     Ports, Settings,
-    payment_means::PaymentMeans,
+    payment_means::{PaymentMeans, unnamed},
     rejection_records, reply,
     request_body::{self, QuestionBody},
     sell::PaidRequest,
 };
 use audit::TollStatus;
 use authority::{Evaluation, Refusal, evaluate};
-use domain::toll::Offer;
-use runtime::http::{Reply, Request};
+use chain::payment::{PaymentError, Price};
+use domain::{ports::StorageError, toll::Offer};
+use runtime::{
+    http::{Reply, Request},
+    telemetry,
+};
 use serde_json::json;
 
 /// Handles one request for an answer, paid or not.
@@ -28,6 +32,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
     let price = settings.terms.price(offer);
     let means = match PaymentMeans::of(&request) {
         Ok(Some(means)) => means,
+        _ if settings.terms.pay_to.is_none() => return reply::closed(),
         unpaid => {
             if let Some(declined) = declined(ports, offer, &evaluation).await {
                 return declined;
@@ -38,8 +43,23 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
             };
         }
     };
-    let means = match means.checked(&price) {
-        Ok(means) => means,
+    let checked = match means.checked(&price) {
+        Err(error @ (PaymentError::Recipient | PaymentError::Amount)) => {
+            match begun_price(ports, &means, offer, &price).await {
+                Ok(Some(begun)) => means.checked(&begun).map(|means| (means, begun)),
+                Ok(None) => Err(error),
+                Err(error) => {
+                    tracing::error!(error = telemetry::chain(&error), "a payment could not be worked on");
+                    let Some(refusal) = Refusal::of(&evaluation) else { return reply::not_now() };
+                    rejection_records::declined(ports, offer, &evaluation).await;
+                    return reply::declined(reply::not_now(), &refusal);
+                }
+            }
+        }
+        checked => checked.map(|means| (means, price)),
+    };
+    let (means, price) = match checked {
+        Ok(checked) => checked,
         Err(error) => {
             if let Some(declined) = declined(ports, offer, &evaluation).await {
                 return declined;
@@ -52,6 +72,20 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
     };
     let network = request.network();
     PaidRequest { ports, settings, offer, price, query, evaluation, means, asked_at, network }.sell().await
+}
+
+/// The price of the purchase that a signed payment has begun. The address or the price may have changed since, and the
+/// payer has paid the earlier one.
+async fn begun_price(
+    ports: Ports<'_>,
+    means: &PaymentMeans,
+    offer: Offer,
+    price: &Price,
+) -> Result<Option<Price>, StorageError> {
+    let Some(id) = means.signed_purchase(price.network) else { return Ok(None) };
+    let Some(found) = ports.journal.store.load(&id.map_err(unnamed)?).await? else { return Ok(None) };
+    let signed = found.value.signed().filter(|_| found.value.offer() == offer);
+    Ok(signed.map(|signed| price.of_stored(signed)))
 }
 
 /// The reply to a question that the gate declines before anything is paid or taken, once that is recorded; `None` if the

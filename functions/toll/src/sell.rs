@@ -10,7 +10,7 @@ use audit::{Change, CommitError, Record, TollStatus, hash};
 use authority::{Evaluation, Refusal};
 use chain::payment::Price;
 use domain::{
-    Metric, Query, Timestamp,
+    Metric, Query, SessionId, Timestamp,
     ports::Versioned,
     toll::{Claimed, Offer, Paid, Purchase, Stage},
 };
@@ -87,19 +87,22 @@ impl PaidRequest<'_> {
             NamedPurchase::Unwritten | NamedPurchase::Expiring => return Ok(reply::in_progress()),
         };
         let Some(found) = found else {
+            if self.settings.terms.pay_to.is_none() {
+                return Ok(reply::closed());
+            }
             let paid = |payer: &str| {
                 let resource = reply::resource(&self.settings.terms, self.offer);
                 self.means.paid(&self.price, self.offer, &resource, payer)
             };
-            let fresh = |paid: Paid| {
+            let fresh = |id: &SessionId, paid: Paid| {
                 let (fingerprint, hash) = (self.fingerprint(), hash::query_hash(&self.query));
                 let value = Purchase::new(id.clone(), self.offer, fingerprint, hash, paid, self.asked_at);
                 Versioned { value, version: 0 }
             };
             return match &self.means {
-                CheckedMeans::Signed(..) => self.begin(fresh(paid("")), name).await,
+                CheckedMeans::Signed(..) => self.begin(fresh(&id, paid("")), name).await,
                 CheckedMeans::Transfer(transaction) => {
-                    self.begin_transfer(transaction, |payer| fresh(paid(payer))).await
+                    self.begin_transfer(transaction, &id, |id, payer| fresh(id, paid(payer))).await
                 }
             };
         };
@@ -144,7 +147,7 @@ impl PaidRequest<'_> {
     }
 
     /// Replies that the money arrived and its answer can no longer be made.
-    async fn owed(&self, found: Versioned<Purchase>) -> Reply {
+    pub(crate) async fn owed(&self, found: Versioned<Purchase>) -> Reply {
         let why = "the payment arrived and can buy no answer any more";
         self.note_beside(found, TollStatus::PaymentRejected, why).await;
         reply::owed()

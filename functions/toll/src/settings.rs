@@ -24,15 +24,17 @@ const MODEL_TIME: Duration = Duration::from_secs(13);
 #[allow(missing_docs)]
 pub struct Terms {
     pub network: Network,
-    pub pay_to: Address,
+    /// `None` if nothing is sold: then only purchases that have begun are finished.
+    pub pay_to: Option<Address>,
     pub site: String,
 }
 
 impl Terms {
-    /// The price of an answer.
+    /// The price of an answer. Its recipient is the zero address if nothing is sold.
     #[must_use]
-    pub const fn price(&self, offer: Offer) -> Price {
-        Price { network: self.network, amount: offer.price(), pay_to: self.pay_to, timeout: TIMEOUT }
+    pub fn price(&self, offer: Offer) -> Price {
+        let pay_to = self.pay_to.unwrap_or(Address::ZERO);
+        Price { network: self.network, amount: offer.price(), pay_to, timeout: TIMEOUT }
     }
 }
 

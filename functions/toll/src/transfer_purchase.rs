@@ -1,9 +1,13 @@
 //! Begins the purchase of a transfer that was made before.
 
-use crate::{reply, sell::PaidRequest};
+use crate::{
+    payment_means::{signed_purchase, unnamed},
+    reply,
+    sell::PaidRequest,
+};
 use audit::{Change, CommitError, TollStatus};
 use domain::{
-    Metric, Timestamp,
+    Metric, SessionId, Timestamp,
     ports::{Transfer, Versioned},
     toll::{Offer, Purchase, Stage},
 };
@@ -12,13 +16,17 @@ use runtime::{http::Reply, telemetry};
 /// A smaller transfer is not given back: returning it costs more.
 const WORTH_RETURNING: u64 = 10_000;
 
+/// What the presenter of a signed payment's transaction reads. The payment itself buys.
+const SIGNED: &str = "the transaction submits a signed payment: send that payment";
+
 impl PaidRequest<'_> {
-    /// Begins the purchase of a new transaction. A transaction that did not pay us leaves no purchase. An evaluation that
-    /// declines the question is recorded whatever the transaction is.
+    /// Begins the purchase of a new transaction; `fresh` makes it from its id and its payer. A transaction that did not
+    /// pay us leaves no purchase. An evaluation that declines the question is recorded whatever the transaction is.
     pub(crate) async fn begin_transfer(
         &self,
         transaction: &str,
-        fresh: impl Fn(&str) -> Versioned<Purchase>,
+        id: &SessionId,
+        fresh: impl Fn(&SessionId, &str) -> Versioned<Purchase>,
     ) -> Result<Reply, CommitError> {
         let question = self.ports.node.transfer(transaction, self.price.amount);
         let is_free = |transfer: &Transfer| !matches!(transfer, Transfer::Paid { .. });
@@ -30,11 +38,25 @@ impl PaidRequest<'_> {
             }
         };
         match answer {
-            Ok(Transfer::Paid { payer }) => self.begin(fresh(&payer), None).await,
+            Ok(Transfer::Paid { payer }) => self.begin(fresh(id, &payer), None).await,
             Ok(Transfer::Other { payer, amount, is_late }) => {
-                let Versioned { value, version } = fresh(&payer);
-                let purchase = Versioned { value: value.of_amount(amount), version };
-                self.buys_nothing(transaction, purchase, amount, is_late).await
+                self.buys_nothing(transaction, of_amount(fresh(id, &payer), amount), amount, is_late).await
+            }
+            Ok(Transfer::Signed { payer, nonce, amount }) => {
+                // Under the id of the signed payment, so that the signature cannot buy as well.
+                let id = signed_purchase(self.price.network, &payer, &nonce).map_err(unnamed)?;
+                let found = self.ports.journal.store.load(&id).await?;
+                match found {
+                    Some(found) if matches!(found.value.stage(), Stage::Owed { .. }) => Ok(self.owed(found).await),
+                    None if amount >= WORTH_RETURNING => {
+                        let why = "the transaction submits a signed payment that was not shown to us";
+                        self.owe(transaction, of_amount(fresh(&id, &payer), amount), why).await
+                    }
+                    _ => {
+                        self.not_taken(TollStatus::PaymentRejected, SIGNED).await;
+                        Ok(self.required(SIGNED))
+                    }
+                }
             }
             Ok(Transfer::Unconfirmed(why)) => {
                 self.record_declined().await;
@@ -72,16 +94,25 @@ impl PaidRequest<'_> {
             self.not_taken(TollStatus::PaymentRejected, &why).await;
             return Ok(self.required(&why));
         }
+        self.owe(transaction, purchase, &why).await
+    }
+
+    /// Stores a transfer that can buy nothing as money that we owe.
+    async fn owe(&self, transaction: &str, purchase: Versioned<Purchase>, why: &str) -> Result<Reply, CommitError> {
         let fresh = purchase.value.clone();
         let owe = |purchase: &mut Purchase, now: Timestamp| {
             // Another request has stored the transfer meanwhile: its row decides.
             if *purchase != fresh {
                 return Change::nothing(());
             }
-            settlement::owed(purchase, transaction, &why, now, self.asked_at)
+            settlement::owed(purchase, transaction, why, now, self.asked_at)
         };
         let (purchase, ()) = self.ports.journal.commit(purchase, owe).await?.settle().await;
         self.record_declined().await;
         Ok(if matches!(purchase.value.stage(), Stage::Owed { .. }) { reply::owed() } else { reply::in_progress() })
     }
+}
+
+fn of_amount(purchase: Versioned<Purchase>, amount: u64) -> Versioned<Purchase> {
+    Versioned { value: purchase.value.of_amount(amount), ..purchase }
 }

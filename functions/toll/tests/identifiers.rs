@@ -114,11 +114,27 @@ fn a_name_is_free_again_once_its_payment_can_bring_nothing_any_more() {
     world.advance(Duration::from_secs(280));
     assert_code(&query(&world, &payment(&world, 2)), 409, "in_progress");
     world.advance(Duration::from_secs(80));
-    assert_eq!(query(&world, &payment(&world, 3)).status(), 200);
+    assert_code(&query(&world, &payment(&world, 3)), 409, "in_progress");
     look(&world).unwrap();
+    assert_eq!(query(&world, &payment(&world, 3)).status(), 200);
     let stages: Vec<_> = world.state().purchases.values().map(|(found, _)| found.stage().clone()).collect();
     let lapsed = stages.iter().filter(|stage| matches!(stage, Stage::Lapsed { .. })).count();
     assert_eq!((lapsed, stages.len(), world.state().chain.settled), (1, 2, 1));
+}
+
+/// A third party has submitted the first payment, and its answer failed after its expiry.
+#[test]
+fn a_name_is_not_free_while_its_payment_may_have_reached_us() {
+    let world = world();
+    let first = payment(&world, 1);
+    let used = (format!("{PAYER:#x}"), format!("0x{}", "01".repeat(32)));
+    world.state().chain.used.insert(used, (TRANSACTION.to_owned(), true));
+    world.advance(Duration::from_secs(400));
+    assert_code(&query_despite("model.ask", Fault::Fail, &world, &first), 503, "no_answer");
+    assert_code(&query(&world, &payment(&world, 2)), 409, "in_progress");
+    look(&world).unwrap();
+    assert_code(&query(&world, &payment(&world, 3)), 409, "owed");
+    assert_eq!(settled_and_kept(&world), (0, 1));
 }
 
 /// The first payment may have reached us: the second one is not taken beside it.

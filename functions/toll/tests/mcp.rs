@@ -57,6 +57,24 @@ fn a_client_introduces_itself_and_finds_one_tool_with_its_prices() {
 }
 
 #[test]
+fn without_an_address_for_payments_there_is_no_tool_and_a_purchase_that_has_begun_is_finished() {
+    let (world, payment) = offered();
+    assert_eq!(query(&world, &payment).status(), 200);
+    let reply = |method: &str, payment: Option<&Value>| {
+        let params = json!({
+            "name": "oracle_query", "arguments": { "query": QUESTION }, "_meta": { "x402/payment": payment },
+        });
+        let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        send_to(&world, None, Request::post("/mcp", message.to_string()))
+    };
+    for method in ["initialize", "ping", "tools/list"] {
+        assert_code(&reply(method, None), 404, "not_found");
+    }
+    assert!(reply("tools/call", None).body().contains("Nothing is sold for USDC here."));
+    assert!(reply("tools/call", Some(&payment)).body().contains(r#""isError":false"#));
+}
+
+#[test]
 fn a_tool_asks_for_its_price_and_answers_once_it_is_paid() {
     let world = world();
     let arguments = json!({ "query": QUESTION });

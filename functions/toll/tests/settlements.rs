@@ -76,6 +76,30 @@ fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
     assert_eq!(world.state().chain.settled, 1);
 }
 
+/// A deployment may change the address, or end the sales, before the payer asks again.
+#[test]
+fn a_purchase_that_has_begun_is_finished_whatever_address_is_configured_now() {
+    for (pay_to, unsold) in [(Some(OTHER_PAYER.0), 402), (None, 404)] {
+        let (world, payment) = offered();
+        let new = payment_for(&world, Offer::Query, 2);
+        assert_eq!(query_despite("facilitator.settle", Fault::LoseReply, &world, &payment).status(), 503);
+        for request in [unpaid("/query", QUESTION), paid("/query", QUESTION, &new), showing("/query", TRANSACTION)] {
+            assert_eq!(send_to(&world, pay_to, request).status(), unsold);
+        }
+        for _ in 0..2 {
+            assert_eq!(send_to(&world, pay_to, paid("/query", QUESTION, &payment)).status(), 200);
+        }
+        let other = send_to(&world, pay_to, paid("/query", "Open a third shop?", &payment));
+        assert_code(&other, 409, "payment_used");
+        let mut forged = payment.clone();
+        forged["payload"]["signature"] = new["payload"]["signature"].clone();
+        assert_eq!(send_to(&world, pay_to, paid("/query", QUESTION, &forged)).status(), unsold);
+        world.plan(Plan::none().whenever("purchases.load", Fault::Fail));
+        assert_eq!(send_to(&world, pay_to, paid("/query", QUESTION, &payment)).status(), 503);
+        assert_eq!((world.state().chain.settled, world.state().purchases.len()), (1, 1));
+    }
+}
+
 /// The record of a sale names the facilitator's transaction. The chain may have another one in its place, or none.
 #[test]
 fn what_the_chain_says_later_of_a_settlement_is_on_record() {

@@ -86,6 +86,35 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
     }
 }
 
+/// Its payer, or a facilitator of its own, has submitted it, and shows the transaction instead of the payment.
+#[test]
+fn a_signed_transfer_that_was_never_shown_to_us_is_owed() {
+    let (world, payment) = offered();
+    let used = (format!("{PAYER:#x}"), format!("0x{}", "01".repeat(32)));
+    world.state().chain.used.insert(used, (TRANSACTION.to_owned(), true));
+    for _ in 0..2 {
+        assert_code(&show(&world, "/query", TRANSACTION), 409, "owed");
+    }
+    assert_code(&query(&world, &payment), 409, "owed");
+    let found = purchase(&world).unwrap();
+    assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
+    let state = world.state();
+    assert_eq!((state.purchases.len(), state.prompts.len(), state.chain.settled), (1, 0, 0));
+    assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("give it back")).count(), 1);
+}
+
+#[test]
+fn the_transaction_of_a_payment_that_has_bought_buys_nothing_more() {
+    let (world, payment) = offered();
+    let bought = query(&world, &payment);
+    let sold = purchase(&world).unwrap();
+    let reply = show(&world, "/query", sold.transaction().unwrap());
+    assert_eq!(reply.status(), 402);
+    assert!(reply.body().contains("send that payment"), "{}", reply.body());
+    assert!(world.state().purchases.len() == 1 && world.state().alerts.is_empty());
+    assert_eq!(query(&world, &payment).body(), bought.body());
+}
+
 #[test]
 fn an_earlier_transfer_buys_once_for_the_first_that_shows_it() {
     let world = world();

@@ -54,7 +54,7 @@ pub fn every_fault(boundaries: usize) -> impl Iterator<Item = (Plan, String)> {
 pub fn settings() -> Settings {
     let standard = breaker_policy(&Environment::of(&[])).unwrap();
     Settings {
-        terms: Terms { network: Network::BaseSepolia, pay_to: PAY_TO, site: "https://oracle.example".to_owned() },
+        terms: Terms { network: Network::BaseSepolia, pay_to: Some(PAY_TO), site: "https://oracle.example".to_owned() },
         policy: Policy {
             models: vec!["model-a".to_owned()],
             backoff: Backoff { attempts: 2, base: Duration::from_millis(500), cap: Duration::from_secs(2) },
@@ -136,6 +136,12 @@ pub fn ports(world: &World) -> Ports<'_> {
 /// Sends one request; `None` if the process died.
 pub fn send(world: &World, request: Request) -> Option<Reply> {
     run(handle(ports(world), &settings(), request))
+}
+
+/// Sends one request to a toll with this address for payments.
+pub fn send_to(world: &World, pay_to: Option<Address>, request: Request) -> Reply {
+    let settings = Settings { terms: Terms { pay_to, ..settings().terms }, ..settings() };
+    run(handle(ports(world), &settings, request)).unwrap()
 }
 
 pub fn look(world: &World) -> Option<domain::due::Report> {

@@ -188,10 +188,18 @@ impl Billing {
         (paid().count(), paid().filter(|invoice| invoice.is_gone()).count())
     }
 
-    /// Whether the payment of an invoice failed, is still due, and the invoice's subscription is live.
+    /// Whether the payment of an invoice failed, is still due, and the invoice's subscription is live. An invoice
+    /// does not count once a later period of its subscription is paid: that an operator has voided it is not reported.
     #[must_use]
     pub fn has_failed_payment(&self) -> bool {
-        let waits = |invoice: &Invoice| invoice.failed_at.is_some() && invoice.paid_at.is_none();
+        let is_paid_after = |bill: &Bill| {
+            let mut paid = self.invoices.values().filter_map(Invoice::paid);
+            paid.any(|paid| paid.subscription == bill.subscription && paid.until >= bill.until)
+        };
+        let waits = |invoice: &Invoice| {
+            let is_unpaid = invoice.failed_at.is_some() && invoice.paid_at.is_none();
+            is_unpaid && !invoice.bill.as_ref().is_some_and(is_paid_after)
+        };
         let of_live = |invoice: &Invoice| {
             let subscription = invoice.bill.as_ref().map(|bill| &bill.subscription);
             subscription.and_then(|id| self.subscriptions.get(id)).is_some_and(|state| state.status.is_live())

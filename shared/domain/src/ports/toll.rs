@@ -94,6 +94,15 @@ pub enum Transfer {
         /// Whether it is too old to buy anything.
         is_late: bool,
     },
+    /// It submitted a signed transfer to us, which buys by its signature. That may never have been shown to us.
+    Signed {
+        /// The payer, in lower case.
+        payer: String,
+        /// The nonce, in lower case.
+        nonce: String,
+        /// The amount in millionths of a dollar.
+        amount: u64,
+    },
     /// It may still become one that paid us.
     Unconfirmed(String),
     /// It did not pay us.

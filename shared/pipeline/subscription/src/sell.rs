@@ -22,8 +22,9 @@ const MISSING: &str = "resource_missing";
 
 /// The address at which a plan is paid: a new Checkout Session's, or the customer portal's for a subscriber.
 ///
-/// A repeated call within a day returns the same session, for which Stripe accepts one payment, so that a customer with
-/// two tabs does not pay twice.
+/// A repeated call for the same plan within a day (UTC) returns the same session, for which Stripe accepts one payment,
+/// so that a customer with two tabs does not pay twice. `decisions/subscriptions.md` has the cases that this does not
+/// cover.
 ///
 /// A former subscriber whose customer an operator has deleted at Stripe is a new customer there.
 ///

@@ -84,6 +84,27 @@ fn a_missing_variable_is_named_when_its_client_is_built_and_hinders_no_other_cli
 }
 
 #[test]
+fn what_is_open_is_settled_when_nothing_is_sold_any_more() {
+    let with = |pay_to: &'static str| {
+        let lookup = move |name: &str| {
+            let value = match name {
+                "TOLL_PAY_TO" => Some(pay_to),
+                "TOLL_NETWORK" => Some("base"),
+                "TOLL_FACILITATOR_URL" => Some("https://facilitator.example"),
+                "TOLL_RPC_URL" => Some("https://node.example"),
+                _ => COMPLETE.iter().find(|(key, _)| *key == name).map(|(_, value)| *value),
+            };
+            value.map(str::to_owned)
+        };
+        Backend::new(Environment::from_lookup(lookup)).unwrap()
+    };
+    let (closed, selling) = (with(""), with("0x209693Bc6afc0C5328bA36FaF03C514EF312287C"));
+    assert!(closed.toll_clients().unwrap().is_none() && closed.settlement_clients().unwrap().pay_to.is_none());
+    assert!(selling.toll_clients().unwrap().unwrap().pay_to.is_some());
+    assert!(with("0x0").settlement_clients().is_err(), "no address");
+}
+
+#[test]
 fn mails_go_out_through_the_mailbox_or_ses_and_no_other_service() {
     let with = |vendor: Option<&'static str>| {
         let lookup = move |name: &str| match name {

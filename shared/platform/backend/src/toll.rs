@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub struct TollClients {
     /// The network.
     pub network: Network,
-    /// The recipient of payments.
-    pub pay_to: Address,
+    /// The recipient of payments; `None` if nothing is sold.
+    pub pay_to: Option<Address>,
     /// The facilitator, which submits payments.
     pub facilitator: FacilitatorClient,
     /// A node of the network.
@@ -23,20 +23,33 @@ impl Backend {
     /// # Errors
     /// [`BackendError`] when a variable is missing or malformed.
     pub fn toll_clients(&self) -> Result<Option<TollClients>, BackendError> {
-        let Some(pay_to) = self.environment.optional("TOLL_PAY_TO") else { return Ok(None) };
+        if self.environment.optional("TOLL_PAY_TO").is_none() {
+            return Ok(None);
+        }
+        self.settlement_clients().map(Some)
+    }
+
+    /// The same clients, also if nothing is sold: they finish the purchases that are open.
+    ///
+    /// # Errors
+    /// [`BackendError`] when a variable is missing or malformed.
+    pub fn settlement_clients(&self) -> Result<TollClients, BackendError> {
         let malformed = |name, expected: &str| ConfigurationError::Malformed { name, expected: expected.to_owned() };
-        let parsed = pay_to.trim().parse::<Address>().ok().filter(|address| *address != Address::ZERO);
-        let pay_to = parsed.ok_or_else(|| malformed("TOLL_PAY_TO", "an address of 0x and 40 hexadecimal digits"))?;
+        let parse = |pay_to: String| {
+            let parsed = pay_to.trim().parse::<Address>().ok().filter(|address| *address != Address::ZERO);
+            parsed.ok_or_else(|| malformed("TOLL_PAY_TO", "an address of 0x and 40 hexadecimal digits"))
+        };
+        let pay_to = self.environment.optional("TOLL_PAY_TO").map(parse).transpose()?;
         let network = Network::parse(&self.required("TOLL_NETWORK")?)
             .ok_or_else(|| malformed("TOLL_NETWORK", "base or base-sepolia"))?;
         let (facilitator, node) = (self.required("TOLL_FACILITATOR_URL")?, self.required("TOLL_RPC_URL")?);
         let url = "an http or https URL";
-        Ok(Some(TollClients {
+        Ok(TollClients {
             network,
             pay_to,
             facilitator: FacilitatorClient::new(&facilitator).ok_or_else(|| malformed("TOLL_FACILITATOR_URL", url))?,
-            node: NodeClient::new(&node, network, pay_to, Arc::new(System))
+            node: NodeClient::new(&node, network, pay_to.unwrap_or(Address::ZERO), Arc::new(System))
                 .ok_or_else(|| malformed("TOLL_RPC_URL", url))?,
-        }))
+        })
     }
 }

@@ -66,6 +66,13 @@ fn problem(state: &State, payment: &SignedPayment) -> Option<FacilitatorError> {
     None
 }
 
+/// The signed transfer that this transaction submitted to us.
+fn signed_transfer(state: &State, transaction: &str, amount: u64) -> Option<Transfer> {
+    let mut used = state.chain.used.iter();
+    let ((payer, nonce), _) = used.find(|(_, (submitted, is_ours))| *is_ours && submitted == transaction)?;
+    Some(Transfer::Signed { payer: payer.clone(), nonce: nonce.clone(), amount })
+}
+
 #[async_trait]
 impl Facilitator for World {
     async fn verify(&self, payment: &SignedPayment) -> Result<(), FacilitatorError> {
@@ -116,7 +123,8 @@ impl Node for World {
                 Some(_) if age > 48 * HOUR => Transfer::Refused("the transaction is too old".to_owned()),
                 Some((payer, paid)) if *paid == amount && age <= HOUR => Transfer::Paid { payer: payer.clone() },
                 Some((payer, paid)) => Transfer::Other { payer: payer.clone(), amount: *paid, is_late: age > HOUR },
-                None => Transfer::Unconfirmed("the transaction is not on the chain".to_owned()),
+                None => signed_transfer(state, transaction, amount)
+                    .unwrap_or_else(|| Transfer::Unconfirmed("the transaction is not on the chain".to_owned())),
             }
         })
         .await

@@ -265,7 +265,8 @@ impl Node for NodeClient {
             return Ok(PaymentUse::Untraced);
         };
         let Some(receipt) = self.receipt(&transaction).await? else { return Ok(PaymentUse::Unconfirmed) };
-        let is_ours = submitted(&receipt, &self.price(payment.amount), payer, nonce);
+        let price = self.price(payment.amount).of_stored(payment);
+        let is_ours = submitted(&receipt, &price, payer, nonce);
         Ok(PaymentUse::Used { transaction: format!("{transaction:#x}"), is_ours })
     }
 
@@ -282,14 +283,15 @@ impl Node for NodeClient {
         let look = Look { chain_id: self.chain_id().await?, head, receipt, block };
         Ok(match check(&look, &hash, &self.price(amount), self.clock.now()) {
             Ok(paid) => Transfer::Paid { payer: format!("{:#x}", paid.from()) },
-            Err(error @ TransferError::Chain) => {
-                return Err(failed(error));
-            }
+            Err(error @ TransferError::Chain) => return Err(failed(error)),
             Err(error @ (TransferError::Unknown | TransferError::Unconfirmed(_))) => {
                 Transfer::Unconfirmed(error.to_string())
             }
             Err(TransferError::Amount(received)) => other(received, false),
             Err(TransferError::TooOld(received)) => other(received, true),
+            Err(TransferError::Signed { received: Received { from, amount }, nonce }) => {
+                Transfer::Signed { payer: format!("{from:#x}"), nonce: format!("{nonce:#x}"), amount }
+            }
             Err(error) => Transfer::Refused(error.to_string()),
         })
     }
@@ -340,12 +342,25 @@ mod tests {
         /// The reply to a search of more.
         refusal: (u16, &'static str),
         keeps_receipts: bool,
+        /// The events of the transaction that used it.
+        logs: Value,
+        /// What was asked for when the payment was signed.
+        requirements: Value,
         searches: Cell<u32>,
     }
 
     impl Chain {
         fn new(used: u64, most: u64) -> Self {
-            Self { expired: EXPIRED, used, most, refusal: REFUSAL, keeps_receipts: true, searches: Cell::new(0) }
+            Self {
+                expired: EXPIRED,
+                used,
+                most,
+                refusal: REFUSAL,
+                keeps_receipts: true,
+                logs: json!([]),
+                requirements: Value::Null,
+                searches: Cell::new(0),
+            }
         }
 
         fn answer(&self, request: &Request) -> Reply {
@@ -372,7 +387,7 @@ mod tests {
                 "eth_getTransactionReceipt" if !self.keeps_receipts => Value::Null,
                 "eth_getTransactionReceipt" => json!({
                     "transactionHash": TRANSACTION, "blockHash": B256::ZERO, "blockNumber": U64::from(self.used),
-                    "status": "0x1", "logs": [],
+                    "status": "0x1", "logs": self.logs,
                 }),
                 method => panic!("{method}"),
             };
@@ -387,7 +402,7 @@ mod tests {
             let payment = SignedPayment {
                 version: 2,
                 payload: Value::Null,
-                requirements: Value::Null,
+                requirements: self.requirements.clone(),
                 network: "eip155:84532".to_owned(),
                 amount: 50_000,
                 payer: format!("{:#x}", Address::ZERO),
@@ -417,6 +432,23 @@ mod tests {
             let chain = Chain::new(EXPIRED - 100, most);
             assert_eq!(chain.payment_use().await.unwrap(), found(), "{most}");
             assert_eq!(chain.searches.get(), searches, "{most}");
+        }
+    }
+
+    /// A deployment may change the address while payments to the earlier one are open.
+    #[tokio::test]
+    async fn a_payment_is_ours_by_the_address_that_it_was_signed_for() {
+        let (usdc, earlier) = (Network::BaseSepolia.usdc(), Address::repeat_byte(9));
+        let event = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+        let value = format!("0x{:064x}", 50_000);
+        let logs = json!([
+            { "address": usdc, "topics": [AUTHORIZATION_USED, B256::ZERO, B256::ZERO], "data": "0x" },
+            { "address": usdc, "topics": [event, B256::ZERO, earlier.into_word()], "data": value },
+        ]);
+        for (requirements, ours) in [(json!({ "payTo": earlier }), true), (Value::Null, false)] {
+            let chain = Chain { logs: logs.clone(), requirements, ..Chain::new(EXPIRED - 100, 10_000) };
+            let transaction = format!("{TRANSACTION:#x}");
+            assert_eq!(chain.payment_use().await.unwrap(), PaymentUse::Used { transaction, is_ours: ours });
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     wire::{AuthorizationFields, Extra, PaymentPayload, Requirements, number},
 };
 use alloy_primitives::{Address, U256};
-use domain::Timestamp;
+use domain::{Timestamp, toll::SignedPayment};
 use std::{fmt, time::Duration};
 
 /// The only scheme that we accept: exactly the requested amount.
@@ -44,6 +44,14 @@ impl Price {
             max_timeout_seconds: self.timeout.as_secs(),
             extra: Extra { name: self.network.token_name().to_owned(), version: Network::TOKEN_VERSION.to_owned() },
         }
+    }
+
+    /// The price that a stored payment was signed for, by our requirements at that time: the amount and the recipient
+    /// may have changed since.
+    #[must_use]
+    pub fn of_stored(&self, payment: &SignedPayment) -> Self {
+        let pay_to = payment.requirements["payTo"].as_str().and_then(|address| address.parse().ok());
+        Self { amount: payment.amount, pay_to: pay_to.unwrap_or(self.pay_to), ..self.clone() }
     }
 }
 
@@ -89,19 +97,22 @@ impl Payment {
     /// The key of what can be spent only once on the chain, and so may be claimed only once by us.
     #[must_use]
     pub fn claim(&self) -> ClaimKey {
-        ClaimKey(format!(
-            "{}/{:#x}/{:#x}/{:#x}",
-            self.network.caip2(),
-            self.network.usdc(),
-            self.authorization.from,
-            self.authorization.nonce
-        ))
+        let Authorization { from, nonce, .. } = &self.authorization;
+        ClaimKey::new(self.network, &format!("{from:#x}"), &format!("{nonce:#x}"))
     }
 }
 
 /// Network, asset, payer and nonce: equal for all forms of the same payment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey(String);
+
+impl ClaimKey {
+    /// The key of a payer and a nonce, in lower case.
+    #[must_use]
+    pub fn new(network: Network, payer: &str, nonce: &str) -> Self {
+        Self(format!("{}/{:#x}/{payer}/{nonce}", network.caip2(), network.usdc()))
+    }
+}
 
 impl fmt::Display for ClaimKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

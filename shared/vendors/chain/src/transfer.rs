@@ -121,6 +121,14 @@ pub enum TransferError {
     /// It pays us no USDC.
     #[error("the transaction transfers no USDC to us")]
     NotToUs,
+    /// It submits a signed transfer to us, which buys by its signature.
+    #[error("the transaction submits a signed payment, which buys by its signature")]
+    Signed {
+        /// What it pays us.
+        received: Received,
+        /// The nonce of the signed transfer.
+        nonce: B256,
+    },
     /// It pays another amount.
     #[error("the transaction does not transfer the amount that is asked for")]
     Amount(Received),
@@ -132,7 +140,8 @@ pub enum TransferError {
     Forgotten,
 }
 
-/// Checks that this transaction paid this price. One transfer of exactly the price counts, not a sum of several.
+/// Checks that this transaction paid this price. One transfer of exactly the price counts, not a sum of several. Of
+/// several signed transfers the error has the first.
 ///
 /// # Errors
 /// [`TransferError`], which the payer may see.
@@ -149,13 +158,16 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
         return Err(TransferError::Failed);
     }
     // A signed transfer buys an answer by its signature: its transaction does not buy a second one.
-    let is_signed = |at: usize| {
-        let before = at.checked_sub(1).and_then(|before| receipt.logs.get(before));
-        before.is_some_and(|log| log.address == price.network.usdc() && log.topics.first() == Some(&AUTHORIZATION_USED))
+    let nonce_of = |at: usize| {
+        let before = receipt.logs.get(at.checked_sub(1)?)?;
+        let [event, _, nonce] = before.topics.as_slice() else { return None };
+        (before.address == price.network.usdc() && *event == AUTHORIZATION_USED).then_some(*nonce)
     };
-    let direct = receipt.logs.iter().enumerate().filter(|(at, _)| !is_signed(*at));
-    let to_us: Vec<_> = direct.filter_map(|(_, log)| transfer(log, price.network, price.pay_to)).collect();
-    let Some((first, _)) = to_us.first() else { return Err(TransferError::NotToUs) };
+    let logs = receipt.logs.iter().enumerate();
+    let to_us = logs.filter_map(|(at, log)| Some((nonce_of(at), transfer(log, price.network, price.pay_to)?)));
+    let to_us: Vec<_> = to_us.collect();
+    let first = to_us.iter().min_by_key(|(nonce, _)| nonce.is_some()).copied();
+    let Some((nonce, (from, value))) = first else { return Err(TransferError::NotToUs) };
     let confirmations = look.head.number.saturating_sub(block.number).saturating_add(U64::from(1));
     let confirmations = u64::try_from(confirmations).unwrap_or(u64::MAX);
     if confirmations < CONFIRMATIONS || look.head.number < block.number {
@@ -167,9 +179,14 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
     if age > FORGOTTEN.as_secs() {
         return Err(TransferError::Forgotten);
     }
-    let exact = to_us.iter().find(|(_, value)| *value == U256::from(price.amount));
-    let all = to_us.iter().fold(U256::ZERO, |sum, (_, value)| sum.saturating_add(*value));
-    let received = Received { from: *first, amount: u64::try_from(all).unwrap_or(u64::MAX) };
+    let received = |amount: U256| Received { from, amount: u64::try_from(amount).unwrap_or(u64::MAX) };
+    if let Some(nonce) = nonce {
+        return Err(TransferError::Signed { received: received(value), nonce });
+    }
+    let direct = || to_us.iter().filter(|(nonce, _)| nonce.is_none()).map(|(_, paid)| paid);
+    let exact = direct().find(|(_, value)| *value == U256::from(price.amount));
+    let all = direct().fold(U256::ZERO, |sum, (_, value)| sum.saturating_add(*value));
+    let received = received(all);
     match exact {
         _ if age > OLDEST.as_secs() => Err(TransferError::TooOld(received)),
         None => Err(TransferError::Amount(received)),

@@ -128,7 +128,14 @@ fn a_signed_transfer_is_found_by_its_nonce_and_buys_nothing_by_its_transaction()
     let (nonce, other) = (B256::repeat_byte(7), B256::repeat_byte(8));
     let mut said = said();
     said["receipt"]["logs"].as_array_mut().unwrap().insert(0, used(PAYER, nonce));
-    assert_eq!(judge(&said, 60), Err(TransferError::NotToUs), "its signature was sold for");
+    let signed = TransferError::Signed { received: received(50_000), nonce };
+    assert_eq!(judge(&said, 60), Err(signed), "its signature buys");
+    assert_eq!(judge(&said, 172_800), Err(signed), "its money is here");
+    assert_eq!(judge(&said, 172_801), Err(TransferError::Forgotten));
+    let mut beside = said.clone();
+    let transfer = beside["receipt"]["logs"][1].clone();
+    beside["receipt"]["logs"].as_array_mut().unwrap().push(transfer);
+    assert!(judge(&beside, 60).is_ok(), "a transfer beside it buys");
     let price = |pay_to, amount| Price { network: Network::Base, amount, pay_to, timeout: Duration::from_secs(60) };
     let is = |said: &Value, price: &Price, payer, nonce| submitted(&look(said).receipt.unwrap(), price, payer, nonce);
     assert!(is(&said, &price(PAY_TO, 50_000), PAYER, nonce));

@@ -105,6 +105,19 @@ fn a_renewal_is_awaited_for_seven_days_and_no_longer() {
     }
 }
 
+/// An operator voids an invoice whose payment failed, which is not reported.
+#[test]
+fn a_failed_payment_is_no_longer_due_once_a_later_period_is_paid() {
+    let mut reports = bought();
+    reports.push(failed("in_2", "sub_1", 60 * DAY));
+    reports.push(paid("in_9", "sub_2", 90 * DAY));
+    assert!(told(&reports).has_failed_payment(), "another subscription's payment says nothing");
+    reports.push(paid("in_3", "sub_1", 90 * DAY));
+    assert!(!told(&reports).has_failed_payment());
+    reports.push(failed("in_4", "sub_1", 120 * DAY));
+    assert!(told(&reports).has_failed_payment(), "a later one is due");
+}
+
 #[test]
 fn a_canceled_subscription_lasts_until_the_end_of_its_period() {
     let mut reports = bought();
