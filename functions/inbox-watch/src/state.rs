@@ -42,7 +42,7 @@ const MOST_HELPED: usize = 5;
 const MOST_DISCLOSING: usize = 300;
 
 /// A message may be listed this much later than it was received, in milliseconds.
-const ON_ITS_WAY_MS: i64 = 600_000;
+const MAX_LISTING_DELAY_MS: i64 = 600_000;
 
 /// The number of attempts at a message, after which it is tried without the step that may be to blame, or abandoned.
 pub(crate) const MOST_FAILURES: u32 = 5;
@@ -291,7 +291,7 @@ impl InboxState {
             self.remember(arrival);
         }
         self.trim();
-        let earliest = Timestamp::from_millis(now.as_millis().saturating_sub(ON_ITS_WAY_MS));
+        let earliest = Timestamp::from_millis(now.as_millis().saturating_sub(MAX_LISTING_DELAY_MS));
         self.floor = self.floor.take().max(start_of_second(earliest));
         if unread.more {
             // Older messages exist and were not listed.

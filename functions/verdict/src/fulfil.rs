@@ -402,10 +402,10 @@ impl<'a> Worker<'a> {
         Ok(self.ports.journal.commit(sale, drop).await?)
     }
 
-    /// Ends a paid sale whose question must not be answered: there is no verdict, and the money goes back by policy
-    /// unless people with the required roles approve the question first, or the customer has an earlier verdict by
-    /// mail: then this alert is the only one if nobody may approve the question. The record has the state and the
-    /// reason, no text (Authority Governance, RFC-0008: every evaluation is recorded).
+    /// Ends a paid sale whose question must not be answered: there is no verdict. The money goes back by policy unless
+    /// people with the required roles approve the question first. If the customer has an earlier verdict by mail, no
+    /// policy refunds the sale, and this alert is the only one if nobody may approve the question. The record has the
+    /// state and the reason, no text (Authority Governance, RFC-0008: every evaluation is recorded).
     async fn decline(
         &self,
         sale: Versioned<Sale>,

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_question_what_was_read_is_named() {
+    fn with_yes_an_operator_must_name_what_they_have_read() {
         let read =
             |yes: bool, named: Option<u8>| Signed { yes, ..signed("dana", None) }.what_was_read(named, 2, "--at");
         for (yes, named, expected) in [(false, None, 2), (false, Some(1), 1), (true, Some(1), 1)] {

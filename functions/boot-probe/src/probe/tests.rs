@@ -36,7 +36,7 @@ fn each_check_alerts_once_when_it_fails_and_once_when_it_recovers() {
 
 /// What could not be looked at may be as broken as before: only a look says that it works again.
 #[test]
-fn what_could_not_be_looked_at_does_not_work_again() {
+fn a_check_that_could_not_be_made_reports_no_recovery() {
     let noted = |world: &World| world.state().notes[FAILED_CHECKS_NOTE].0.clone();
     let world = World::at(Timestamp::from_millis(0));
     let (endpoint, refunds) = ("Stripe webhook endpoint", "Stripe key for refunds");
@@ -53,7 +53,7 @@ fn what_could_not_be_looked_at_does_not_work_again() {
 
 /// Selling for USDC ended while the node did not work.
 #[test]
-fn what_is_not_used_any_more_is_forgotten_and_does_not_work_again() {
+fn an_unused_dependency_is_forgotten_without_a_recovery_alert() {
     let world = World::at(Timestamp::from_millis(0));
     let [_, node] = doctor::TOLL_SUBJECTS;
     assert_eq!(alerts_after(&world, &[node]).len(), 1);

@@ -27,7 +27,7 @@ fn delivered(stage: &Stage, number: usize, summary: &str) {
     state.sales.insert(session(number), (sale, 1));
 }
 
-/// As many checks, a minute apart, whatever becomes of them.
+/// Makes this many checks, a minute apart, and ignores their results.
 fn checks(stage: &Stage, ports: Ports<'_>, count: usize) {
     for _ in 0..count {
         stage.world.advance(Duration::from_secs(60));

@@ -159,7 +159,7 @@ fn what_was_unread_before_the_first_run_stays_unanswered_however_much_it_is() {
 
 /// Somebody moves old messages into the inbox after the first run.
 #[test]
-fn what_was_received_before_the_first_run_is_not_new_but_what_was_on_its_way_is() {
+fn of_messages_received_before_the_first_run_only_those_of_the_last_ten_minutes_are_new() {
     // 5,000 seconds after the midnight of `received`.
     let first_run = at(1_776_297_600 + 5_000);
     let mut state = InboxState::default();

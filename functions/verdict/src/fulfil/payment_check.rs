@@ -69,7 +69,7 @@ pub(super) enum Checked {
     Bought(Box<Bought>),
     /// Stripe shows no payment.
     Unpaid(NotPaid),
-    /// Paid, without a usable tier or question, and what is known of the purchase all the same.
+    /// Paid, without a usable tier or question. `tier` and `email_tag` are what the session has nevertheless.
     Unusable {
         why: Unusable,
         tier: Option<Tier>,

@@ -72,8 +72,8 @@ pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandErro
     })
 }
 
-/// What a rejection asks, and what it says afterwards. A follow-up has no money of its own, and who has a verdict by
-/// mail keeps it.
+/// The question before a rejection, and the answer after it. No money goes back for a follow-up, which has none of its
+/// own, or if the customer has a verdict by mail.
 const fn rejection(gives_money_back: bool) -> (&'static str, &'static str) {
     if gives_money_back {
         ("Reject the question, and give back the money, of", "is rejected; its money goes back within minutes")
@@ -95,7 +95,7 @@ fn decide(
     let Shown { declined, gives_money_back } =
         wait(async { authority_gate::show(&deployed.stores.sales, &session).await.or_refused(NOT_CARRIED_OUT) })?;
     let how = "--decided TIME, as oracle authority queue shows it";
-    // An attempt at a lock is recorded, whatever was read.
+    // An attempt to override a lock is recorded even if the operator has read another decision.
     let named = arguments.decided.or_else(|| declined.is_locked().then_some(declined.at));
     let read = arguments.one.signed.what_was_read(named, declined.at, how)?;
     let shown = authority_gate::describe(&declined, System.now());

@@ -49,9 +49,9 @@ pub(crate) enum RefundsCommand {
     Issue(IssueArguments),
     /// Record that the money of a sale goes back another way than through Stripe, as when its refund bounced.
     ///
-    /// Record it before you send the money. A refund that Stripe refused is asked for again until it is recorded here, and
-    /// may be made after your transfer. The answer names the refunds that Stripe has of the payment; if it has one, do not
-    /// send what that gives back.
+    /// Record it before you send the money. A refund that Stripe refused is asked for again until it is recorded here,
+    /// and may be made after your transfer. The answer names the refunds that Stripe has of the payment; do not send
+    /// the money that they give back.
     #[command(
         after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
     )]
@@ -132,7 +132,7 @@ fn before_sending(refunds: Option<&[String]>) -> String {
     match refunds {
         Some([]) => "Stripe has no refund of it: send the money, if you have not".to_owned(),
         Some(refunds) => {
-            format!("Stripe has a refund of it ({}): do not send what that gives back", refunds.join(", "))
+            format!("Stripe has a refund of it ({}): do not send the money that it gives back", refunds.join(", "))
         }
         None => "Stripe could not be asked for its refunds: look there before you send the money".to_owned(),
     }
@@ -180,8 +180,7 @@ fn would(planned: Planned, amount: Option<&(i64, String)>) -> Answer {
 /// The amounts by paid session: a follow-up has the money of the session that includes it.
 type Amounts = BTreeMap<SessionId, (i64, String)>;
 
-/// What of each sale's charge has not gone back yet, as a refund gives back the rest. A refund is confirmed only with its
-/// amount shown.
+/// The rest of each sale's charge, which a refund gives back. The confirmation always shows an amount.
 async fn rest_of_charges(
     payments: &dyn Payments,
     store: &dyn SaleStore,
@@ -262,7 +261,7 @@ mod tests {
 
     /// Stripe may have made the refund before the record.
     #[test]
-    fn who_records_a_refund_by_hand_reads_what_stripe_has_given_back() {
+    fn a_record_of_a_refund_by_hand_names_the_refunds_that_stripe_has() {
         let payment = PaymentId::parse("pi_1").unwrap();
         let session = CheckoutSession { payment: Some(payment.clone()), ..testkit::session::paid("cs_1") };
         let (paid, followup) = (session.id.clone(), session.id.followup());

@@ -11,8 +11,7 @@ pub enum CacheEntry {
     Hit(Box<CachedVerdict>),
     /// No entry.
     Miss,
-    /// It was removed for its age or by an operator, or it was corrupt and set aside, which was alerted: its absence is
-    /// no other fault.
+    /// Removed for its age or by an operator, or corrupt and set aside with an alert: its absence is no further fault.
     Removed,
     /// An entry that is not a verdict (Cache Alert, invariant 7).
     Corrupt,

@@ -54,11 +54,13 @@ impl Sale {
         Ok(())
     }
 
-    /// Counts a retrieval of the verdict. It is allowed in every state, because the page was shown before it is counted, and
-    /// the sale may have changed since. `filtered_by` is the version of the block list if it has terms in the verdict.
+    /// Counts a retrieval of the verdict. It is allowed in every state, because the page was shown before it is
+    /// counted, and the sale may have changed since. `filtered_by` is the version of the block list, if the list found
+    /// terms in the verdict.
     ///
     /// # Errors
-    /// [`Refused`] after [`MAX_RECORDED_RETRIEVALS`], but not for the first one with such a version.
+    /// [`Refused`] after [`MAX_RECORDED_RETRIEVALS`], except for the first retrieval that a version of the list
+    /// filtered.
     pub fn serve(&mut self, filtered_by: Option<&str>) -> Result<Event, Refused> {
         let is_full = self.retrievals >= MAX_RECORDED_RETRIEVALS;
         if is_full && !filtered_by.is_some_and(|list| self.filtered_by.insert(list.to_owned())) {

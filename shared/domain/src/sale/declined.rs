@@ -203,8 +203,8 @@ impl Sale {
         !self.may_be_refunded_by_policy() && self.declined().is_some_and(|declined| !declined.is_for_humans())
     }
 
-    /// Whether a policy may give the money of a declined question back: a verdict that was given away was not paid, the
-    /// money of a follow-up is its session's, and who has a verdict by mail keeps it.
+    /// Whether a policy may refund a declined question. It may not if the verdict was given away (nothing was paid),
+    /// for a follow-up (the money is its session's), or if the customer has a verdict by mail.
     fn may_be_refunded_by_policy(&self) -> bool {
         !self.given && !self.is_served()
     }
@@ -215,8 +215,8 @@ impl Sale {
         matches!(self.declined(), Some(declined) if declined.is_crisis)
     }
 
-    /// Whether the page and the mail about a declined question may say that the payment goes back: there is one, and
-    /// neither a bank nor, because the customer has a verdict by mail, an operator decides about it.
+    /// Whether the page and the mail about a declined question may say that the payment goes back: a policy may refund
+    /// it, and no dispute leaves the decision to a bank.
     #[must_use]
     pub fn gives_money_back(&self) -> bool {
         self.may_be_refunded_by_policy() && !matches!(self.money, Money::Disputed { .. })

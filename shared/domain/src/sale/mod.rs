@@ -310,7 +310,7 @@ pub struct Sale {
     chased: u32,
     /// The number of retrievals of the verdict.
     retrievals: u32,
-    /// The block lists with terms in the verdict that were recorded after [`MAX_RECORDED_RETRIEVALS`].
+    /// The versions of the block list whose terms in the verdict were recorded after [`MAX_RECORDED_RETRIEVALS`].
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     filtered_by: BTreeSet<String>,
     /// The number of recorded follow-ups that the authority gate declined.

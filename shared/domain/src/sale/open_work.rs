@@ -249,8 +249,8 @@ impl Sale {
         self.for_humans_about_mails().or(finding)
     }
 
-    /// Whether the question was declined, and its payment is still here: it goes back, unless people approve, or the
-    /// customer has a verdict by mail, and the people who may approve, or an operator, decide.
+    /// Whether the question was declined and its payment is still here. The payment goes back unless people approve the
+    /// question. If the customer has a verdict by mail, the people who may approve or an operator decide about it.
     pub(super) fn is_declined_and_kept(&self) -> bool {
         self.is_money_kept() && self.declined().is_some() && !self.is_declined_for_good()
     }

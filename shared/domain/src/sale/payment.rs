@@ -103,8 +103,9 @@ impl Sale {
         }
     }
 
-    /// Records that an operator refunds the money by other means than Stripe. Stripe is not asked any more, and the
-    /// change of the key shows a request on its way that its attempt has ended. A follow-up is updated with its session.
+    /// Records that an operator refunds the money by other means than Stripe. Stripe is not asked any more, and a
+    /// request that is on its way sees by the changed key that its attempt has ended. A follow-up is updated with its
+    /// session.
     ///
     /// # Errors
     /// [`Refused`] unless a refund is in progress or has failed, also before a dispute, or the refund is that of a
@@ -154,7 +155,7 @@ impl Sale {
         let returned = self.payment.returned(charge.amount_total);
         let money = self.money_after(change, returned.whole, now);
         let confirms = match (&self.money, &money) {
-            // A dispute keeps the decision about a refund and not its time: the dispute's own stands for it.
+            // A dispute keeps the decision about a refund but not its time, so the time of the dispute replaces it.
             (
                 Money::RefundAuthorised { authorisation, at }
                 | Money::Disputed { refund: Some(authorisation), at, bounced: false },

@@ -106,7 +106,7 @@ async fn decide(
 ) -> Done<(Sale, AuthorityDecision), DecideError> {
     let sale = journal.store.load(session).await?.ok_or(DecideError::NoSale)?;
     let decided = |sale: &mut Sale, now| {
-        // An attempt at a lock is recorded whatever the person has read.
+        // An attempt to override a lock is recorded even if the person has read another decision.
         if let Some(other) = sale.declined().filter(|declined| declined.at != read && !declined.is_locked()) {
             return Change::nothing(Err(NotApproved::OtherDecision(other.at)));
         }

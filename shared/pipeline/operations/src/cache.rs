@@ -105,7 +105,7 @@ mod tests {
 
     /// The sale's hash tells whether a command wrote the verdict that differs from the archived one.
     #[test]
-    fn what_an_operator_replaced_and_what_the_archive_lost_stay_and_what_was_damaged_goes() {
+    fn a_damaged_entry_is_removed_and_a_replaced_or_unarchived_one_is_not() {
         let world = cached(sale());
         let go = || run(remove(journal(&world), &world, &world, &operator(), &session())).unwrap();
         let set = |verdict_hash: &str| world.change_sales("verdict_hash", verdict_hash);

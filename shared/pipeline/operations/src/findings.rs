@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_list_has_found_is_not_dismissed_unread() {
+    fn a_dismissal_that_names_an_older_list_is_refused() {
         let world = found();
         let mut sale = stored(&world);
         sale.found_again("new", 2, at(-1)).unwrap();

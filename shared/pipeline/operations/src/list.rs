@@ -150,8 +150,8 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
 /// # Errors
 /// [`StorageError`].
 pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    // The others of these, and the work in flight, precede a reply on the lists, but the reply belongs to the sale
-    // nevertheless. A mail precedes it if the question is declined and a verdict was mailed.
+    // A sale is only on the list of its first work. The others of these works, and work in flight, precede a reply. A
+    // mail precedes it if the question is declined and a verdict was mailed.
     let works = [
         Work::Reply,
         Work::Review,

@@ -41,8 +41,8 @@ pub const ASKED_AGAIN: &str = "it is asked again until it makes it; to give the 
                                (oracle refunds record), which ends the requests, and only then send it";
 
 /// The alert about a refund that Stripe has made beside the one that an operator recorded.
-const MADE_TOO: &str = "Stripe has made the refund, and an operator has recorded one by hand: do not send the money, or \
-                        the customer has it twice";
+const ALSO_REFUNDED: &str = "Stripe has made the refund, and an operator has recorded one by hand: do not send the \
+                             money, or the customer has it twice";
 
 /// After this many answers without a confirmation operators are alerted.
 const PATIENT_ANSWERS: u32 = 3;
@@ -145,7 +145,7 @@ fn record_answer(
         // The operator may have recorded the refund by hand while this request was on its way.
         let is_by_hand = matches!(sale.money(), Money::Refunded { .. }) && sale.refund_key() != key;
         return if is_made && is_by_hand {
-            Change::save(settled_outcome(sale)).alerting(alert(Severity::Critical, MADE_TOO))
+            Change::save(settled_outcome(sale)).alerting(alert(Severity::Critical, ALSO_REFUNDED))
         } else {
             Change::nothing(settled_outcome(sale))
         };

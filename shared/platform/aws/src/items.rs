@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_verdict_is_corrupt_and_once_set_aside_removed() {
+    fn an_entry_that_is_not_a_verdict_is_corrupt_and_once_set_aside_counts_as_removed() {
         let session = SessionId::parse("cs_test_1").unwrap();
         for document in [None, Some(""), Some("{}"), Some("{\"tier\":\"quick\""), Some("not JSON")] {
             let corrupt = verdict(document);

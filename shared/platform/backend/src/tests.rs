@@ -84,7 +84,7 @@ fn a_missing_variable_is_named_when_its_client_is_built_and_hinders_no_other_cli
 }
 
 #[test]
-fn what_is_open_is_settled_when_nothing_is_sold_any_more() {
+fn an_empty_address_ends_sales_for_usdc_but_keeps_the_clients_that_settle() {
     let with = |pay_to: &'static str| {
         let lookup = move |name: &str| {
             let value = match name {

@@ -59,8 +59,8 @@ pub struct Post {
     sealed: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mail: Option<MailStep>,
-    /// For an operator's: how many messages of the thread its operator had read. `None` for a customer's, and for one
-    /// that was stored before this was: its operator counts as having read everything before it.
+    /// For an operator's: how many messages of the thread its operator had read. `None` for a customer's, and for an
+    /// operator's that an earlier version stored: its operator counts as having read everything before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     read: Option<usize>,
 }
@@ -154,7 +154,7 @@ impl Bridge {
         Ok(added.then(|| BridgeEvent::ReplyPosted { id: id.clone(), by }))
     }
 
-    /// How many messages of the thread are read with this message of the customer.
+    /// The number of messages in the thread up to and including this one of the customer.
     fn read_up_to(&self, message: &ExchangeId) -> Result<usize, BridgeRefused> {
         let is_it = |post: &Post| post.id == *message && post.author == Author::Customer;
         self.thread.iter().position(is_it).map(|index| index + 1).ok_or(BridgeRefused::NoSuchMessage)
