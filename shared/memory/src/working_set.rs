@@ -157,9 +157,9 @@ fn check_names(content: &WorkingSetContent, locked: &Locked) -> Result<(), Build
     }
 }
 
-/// Drops every item that completes a locked token with the items that are written beside it. The canonical bytes have the
-/// slices by name, so an item is often written before items of earlier ranks. It is checked in the order of the ranks, so
-/// the later of two items goes, and a larger budget, which only adds items of later ranks, never loses one.
+/// Drops every item that completes a locked token with the items that are written beside it. The canonical bytes have
+/// the slices by name, so an item is often written before items of earlier ranks. It is checked in the order of the
+/// ranks, so the later of two items goes, and a larger budget, which only adds items of later ranks, never loses one.
 fn without_split_tokens(
     mut kept: Vec<Candidate<Item>>,
     locked: &Locked,

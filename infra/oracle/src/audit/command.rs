@@ -70,7 +70,8 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
     /// Read the hourly copies beside the digests, one object an hour instead of one for each record: for a log of
-    /// millions of records. What came after the last digest is missing: the report says so, unless its time ended before.
+    /// millions of records. What came after the last digest is missing: the report says so, unless its time ended
+    /// before.
     #[arg(long, conflicts_with = "directory")]
     copies: bool,
     #[command(flatten)]

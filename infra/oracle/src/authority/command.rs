@@ -79,8 +79,8 @@ pub(crate) enum AuthorityCommand {
         after_help = "Example:\n  oracle authority approve cs_live_abc123 --role physician --credential npi_registry:1234567893 --by dana --reason 'known patient'\n\nExit code 1: refused; nothing changed."
     )]
     Approve(DecisionArguments),
-    /// Reject a declined question: its money goes back at once, unless its customer has a verdict by mail. A follow-up has
-    /// no money of its own.
+    /// Reject a declined question: its money goes back at once, unless its customer has a verdict by mail. A follow-up
+    /// has no money of its own.
     #[command(
         after_help = "Example:\n  oracle authority reject cs_live_abc123 --role physician --credential npi_registry:1234567893 --by dana\n\nExit code 1: refused; nothing changed."
     )]

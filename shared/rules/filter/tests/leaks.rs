@@ -33,7 +33,8 @@ fn nothing_internal_passes_whatever_stands_near() {
             texts.extend(terms.iter().map(|term| frame.replace("{}", term)));
         }
     }
-    // The way to write a name. The other frames have words of an ordinary sense, which hold for a name in small letters.
+    // The way to write a name. The other frames have words of an ordinary sense, which hold for a name in small
+    // letters.
     for frame in lines(include_str!("data/leak_frames.txt")).take(2) {
         let title = |term: &&str| format!("{}{}", &term[..1], term[1..].to_lowercase());
         let ours = CAPITALS.iter().filter(|term| !["VELA", "ORPHIC", "AEGIS"].contains(term));

@@ -1,5 +1,5 @@
-//! Finds completed sessions by a customer's data: an address, the last digits of a card, an amount, a day. For operators;
-//! nothing of it is stored.
+//! Finds completed sessions by a customer's data: an address, the last digits of a card, an amount, a day. For
+//! operators; nothing of it is stored.
 
 use crate::{
     Client, LazyClient,

@@ -114,8 +114,8 @@ impl Bridge {
         Some(BridgeEvent::Expired)
     }
 
-    /// Records the draft of a letter's mail: only this draft is sent. Recording the same draft again changes nothing, as
-    /// for [`Bridge::record_draft`].
+    /// Records the draft of a letter's mail: only this draft is sent. Recording the same draft again changes nothing,
+    /// as for [`Bridge::record_draft`].
     ///
     /// # Errors
     /// [`BridgeRefused::NoSuchMail`] when another draft is recorded or a later change has replaced the letter.

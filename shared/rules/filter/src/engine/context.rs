@@ -258,7 +258,8 @@ impl<'t> Context<'t> {
         acts && is_ours
     }
 
-    /// Whether a determiner or the reader is the second word after the occurrence, as behind a verb: "Gamma checks your".
+    /// Whether a determiner or the reader is the second word after the occurrence, as behind a verb: "Gamma checks
+    /// your".
     fn object_follows(&self) -> bool {
         self.right.get(1).is_some_and(|t| t.is("you") || t.is_one_of(DETERMINERS))
     }

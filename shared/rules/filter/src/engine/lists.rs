@@ -211,8 +211,8 @@ pub(crate) enum Direction {
 }
 
 impl Pattern {
-    /// Whether separators may precede the element with this index. A word backwards is recognised only in one piece, and
-    /// the "s" of a plural only right behind the word: "TMM s" has none.
+    /// Whether separators may precede the element with this index. A word backwards is recognised only in one piece,
+    /// and the "s" of a plural only right behind the word: "TMM s" has none.
     pub(crate) fn may_be_apart(&self, index: usize) -> bool {
         if self.plural && index + 1 == self.elements.len() {
             return false;
