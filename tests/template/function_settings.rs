@@ -176,10 +176,11 @@ fn shared_settings_are_those_read(template: &Template) -> Vec<String> {
     let variables = template.section("Globals")["Function"]["Environment"]["Variables"].as_object();
     let provided: BTreeSet<String> = variables.into_iter().flatten().map(|(name, _)| name.clone()).collect();
     let shipped = shipped(&root().join("shared/platform/aws/src/connection.rs"));
-    let read: BTreeSet<String> = screaming_arguments(&shipped.replace("&lookup, ", "").replace("lookup, ", ""))
-        .into_iter()
-        .filter(|name| !LAMBDA.contains(&name.as_str()))
-        .collect();
+    let read: BTreeSet<String> =
+        screaming_arguments(&without_spaces(&shipped).replace("&lookup,", "").replace("lookup,", ""))
+            .into_iter()
+            .filter(|name| !LAMBDA.contains(&name.as_str()))
+            .collect();
     let unprovided = read.difference(&provided).map(|name| format!("{name} is read and not provided"));
     let unread = provided.difference(&read).map(|name| format!("{name} is provided and not read"));
     unprovided.chain(unread).collect()

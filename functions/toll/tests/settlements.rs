@@ -96,7 +96,8 @@ fn a_purchase_that_has_begun_is_finished_whatever_address_is_configured_now() {
         assert_eq!(send_to(&world, pay_to, paid("/query", QUESTION, &forged)).status(), unsold);
         world.plan(Plan::none().whenever("purchases.load", Fault::Fail));
         assert_eq!(send_to(&world, pay_to, paid("/query", QUESTION, &payment)).status(), 503);
-        assert_eq!((world.state().chain.settled, world.state().purchases.len()), (1, 1));
+        let state = world.state();
+        assert_eq!((state.chain.settled, state.purchases.len()), (1, 1));
     }
 }
 

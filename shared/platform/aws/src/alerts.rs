@@ -219,7 +219,7 @@ impl Topics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::{ALERT_TABLE_TIMEOUT_MS, PUBLISHING_MS};
+    use crate::connection::{ALERT_ROW_MS, PUBLISHING_MS};
     use domain::Timestamp;
     use std::{cell::RefCell, io::Write};
     use tokio::time::Instant;
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_parts_of_the_budget_are_all_of_it() {
         let topic = PUBLISHING * (1 + RETRIES) + DELAY * RETRIES;
-        let row = Duration::from_millis(ALERT_TABLE_TIMEOUT_MS);
+        let row = Duration::from_millis(ALERT_ROW_MS);
         assert_eq!(row * 5 / 2 + 2 * topic + row, Duration::from_secs(5));
     }
 }

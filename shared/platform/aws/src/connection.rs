@@ -58,7 +58,7 @@ pub enum InvalidSetting {
 }
 
 /// A table that does not reply must not delay an alert.
-pub(crate) const ALERT_TABLE_TIMEOUT_MS: u64 = 400;
+pub(crate) const ALERT_ROW_MS: u64 = 400;
 
 /// A topic that does not reply must not delay the function that alerts.
 pub(crate) const PUBLISHING_MS: u64 = 800;
@@ -110,7 +110,7 @@ pub struct Connection {
     /// when unset).
     pub(crate) suppression: Duration,
     /// The time limit for recording in the table that an alert was sent (`ALERT_TABLE_TIMEOUT_MS`, 100 to 60,000,
-    /// [`ALERT_TABLE_TIMEOUT_MS`] when unset).
+    /// [`ALERT_ROW_MS`] when unset).
     pub(crate) alert_row_timeout: Duration,
     /// The time limit of one attempt at a topic (`ALERT_TOPIC_TIMEOUT_MS`, 100 to 60,000, [`PUBLISHING_MS`] when
     /// unset).
@@ -173,7 +173,7 @@ impl Connection {
             alert_row_timeout: Duration::from_millis(number(
                 &lookup,
                 "ALERT_TABLE_TIMEOUT_MS",
-                ALERT_TABLE_TIMEOUT_MS,
+                ALERT_ROW_MS,
                 100,
                 60_000,
             )?),
