@@ -2,13 +2,17 @@
 
 use crate::{samples::quick, simulator::Simulator};
 use domain::{
-    Channel,
+    Channel, Timestamp,
+    mail::Progress,
     message::Message,
     ports::MailError,
     sale::{Letter, Mail},
 };
+use runtime::queue::Delivery;
+use serde_json::json;
+use simulation::deployment::Deployment;
 use std::time::Duration;
-use testkit::{Fault, Plan, every_single_fault};
+use testkit::{Fault, Passage, Plan, World, every_single_fault};
 
 pub(crate) fn sim() -> Simulator {
     Simulator::ordered("quick", &quick("GREEN", "Demand is real and the format fits."))
@@ -213,8 +217,8 @@ fn the_whole_schedule_is_three_hops() {
     assert_eq!(sends - sent_before, 2, "the mail and its retry");
 }
 
-/// Under every fault and every crash there is one dead letter, at least one alert and no sixth attempt. The alert is
-/// raised even if the process dies right after it saved the state.
+/// Under every fault and every crash there is one dead letter, or an alert that it was not kept, at least one alert and
+/// no sixth attempt. The alert is raised even if the process dies right after it saved the state.
 #[test]
 fn no_dead_letter_goes_unheard() {
     let run = |plan: Plan| {
@@ -234,5 +238,35 @@ fn no_dead_letter_goes_unheard() {
         assert!(alerts.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: nobody was told");
         assert!(state.sent.is_empty(), "{what}");
         assert!(state.mail_calls.len() <= 6, "{what}: {} attempts", state.mail_calls.len());
+        let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+        let is_lost = alerts.any(|alert| alert.line.contains("dead letter not kept"));
+        let kept = state.dead_letters.len();
+        assert!(kept == 1 || kept == 0 && is_lost, "{what}: {kept} dead letters");
     }
+}
+
+/// While a worker sends, another one has abandoned the mail and died before it kept the dead letter.
+#[test]
+fn a_dead_letter_is_kept_by_the_last_worker_too() {
+    let mut sim = sim();
+    assert_eq!(sim.step(), Some(true), "the verdict is made");
+    let session = sim.session;
+    let world: &'static World = Box::leak(Box::new(sim.world));
+    let message = world.state().queue.pop_front().unwrap().0;
+    world.surround(Box::new(move |name, now| {
+        if name == "mailbox.send_draft" {
+            let mut state = world.state();
+            let (sale, version) = state.sales.get_mut(&session).unwrap();
+            let mut document = json!(sale);
+            document["mail"] = json!(Mail::Dead { at: Timestamp::from_millis(now), progress: Progress::default() });
+            *sale = serde_json::from_value(document).unwrap();
+            *version += 1;
+        }
+        Passage::default()
+    }));
+    let queue = Deployment::queue_of(&message);
+    let delivery = Delivery { message_id: "a".to_owned(), receive_count: 1, message };
+    assert!(testkit::run(Deployment::new(world).deliver(queue, delivery)).is_some());
+    let state = world.state();
+    assert_eq!((state.sent.len(), state.dead_letters.len()), (1, 1));
 }

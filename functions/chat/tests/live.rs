@@ -55,7 +55,7 @@ fn interrupted() -> (World, String) {
 /// The store of a world that also notes each write.
 struct Noting<'w> {
     world: &'w World,
-    written: Mutex<Vec<String>>,
+    written: Mutex<Vec<(String, Timestamp)>>,
 }
 
 #[async_trait]
@@ -67,7 +67,7 @@ impl ReplyBeginnings for Noting<'_> {
         sealed: &str,
         until: Timestamp,
     ) -> Result<(), StorageError> {
-        self.written.lock().unwrap().push(sealed.to_owned());
+        self.written.lock().unwrap().push((sealed.to_owned(), until));
         self.world.put(who, exchange, sealed, until).await
     }
 
@@ -95,13 +95,15 @@ fn visible_of(plan: Option<PaidPlan>, question: &str, replies: &[&str]) -> Vec<V
     let stored_at = saves.nth(1).unwrap().0;
 
     let (world, cookie) = begin();
+    let asked_at = Timestamp::from_millis(world.state().now);
     let noting = Noting { world: &world, written: Mutex::default() };
     world.plan(Plan::at(stored_at, Fault::CrashBefore));
     let ports = Ports { pause: &NoLimit, beginnings: &noting, ..ports(&world) };
     assert!(run(chat::handle(ports, &settings(), asking(1, question, &cookie))).is_none());
     world.plan(Plan::none());
     let written = noting.written.into_inner().unwrap();
-    let read = |sealed: String| {
+    let read = |(sealed, until): (String, Timestamp)| {
+        assert_eq!(until, asked_at.plus(settings().lease), "a beginning expires with the claim");
         world.state().beginnings.values_mut().for_each(|stored| stored.clone_from(&sealed));
         let told = body(&get(&world, PATH, &cookie));
         let notice = authority::evaluate(question, None).notice().map_or(Value::Null, Value::from);

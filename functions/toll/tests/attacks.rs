@@ -150,6 +150,24 @@ fn two_requests_at_once_with_one_transaction_get_one_answer() {
     assert_eq!(site.world.state().prompts.len(), 1);
 }
 
+/// The payer sends the signed payment while somebody shows the transaction that submits it. The claim of the payment
+/// decides: its answer is being made, and no money is owed.
+#[test]
+fn a_transaction_that_is_shown_while_its_payment_is_claimed_leaves_the_claim() {
+    let (world, payment) = offered();
+    submit(&world, &payment, true);
+    world.plan(Plan::none().whenever("model.ask", Fault::CrashAfter));
+    let site = Site::new(world, None);
+    let shown = showing("/query", &format!("0x{}", "fe".repeat(32)));
+    let (reply, died) = site.send_both(shown, Call::Save, paid("/query", QUESTION, &payment));
+    assert!(died.is_none(), "the model was asked, and then the process ended");
+    assert_code(&reply.unwrap(), 409, "in_progress");
+    assert!(matches!(purchase(&site.world).unwrap().stage(), Stage::Working { .. }));
+    let state = site.world.state();
+    assert_eq!((state.prompts.len(), state.purchases.len()), (1, 1));
+    assert!(state.alerts.is_empty(), "{:?}", state.alerts);
+}
+
 /// A third party has seen the payment and submits it first. The payer has paid us, so the payer gets the answer.
 #[test]
 fn a_payment_that_a_third_party_submits_first_still_buys_once() {

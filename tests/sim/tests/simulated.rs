@@ -91,12 +91,6 @@ fn no_promise_is_broken_in_a_thousand_worlds() {
     }
 }
 
-/// The mail's second worker finds that the first has abandoned it and died before it kept the dead letter.
-#[test]
-fn a_dead_letter_is_kept_by_the_last_worker_too() {
-    assert_eq!(simulate(52_038_209, false).violation, None);
-}
-
 #[test]
 fn the_same_seed_leaves_the_same_trace() {
     for seed in [1, 7, 42, 1001] {

@@ -20,9 +20,12 @@ pub enum Call {
     Verify,
     Ask,
     Settle,
+    /// The save of a purchase, after it was loaded.
+    Save,
 }
 
 impl Call {
+    /// The slow calls.
     pub const ALL: [Self; 3] = [Self::Verify, Self::Ask, Self::Settle];
 }
 
@@ -135,6 +138,7 @@ impl Store<Purchase> for Site {
     }
 
     async fn save(&self, purchase: &Purchase, expected: u64) -> Result<u64, SaveError> {
+        self.arrive(Call::Save);
         let store: &dyn Store<Purchase> = &self.world;
         match self.defect {
             Some(Defect::VersionIgnored) => {

@@ -13,7 +13,7 @@ use super::{
     prompts::prompts,
     running::{at_lowest_priority, run_tests},
     targets::{targets, test_programs},
-    vendor_types::vendor_types,
+    vendor_types::{require_recordings, vendor_types},
 };
 use crate::{
     error::Error,
@@ -179,7 +179,9 @@ fn deployed(suite: &Suite) -> Result<Count, Error> {
         Ok([tests.join().unwrap_or_else(panicked)?, visits.join().unwrap_or_else(panicked)?, calls?])
     });
     Suite::stop(&suite.stacks)?;
-    Ok(counts?.into_iter().sum())
+    let counts = counts?;
+    require_recordings(shared)?;
+    Ok(counts.into_iter().sum())
 }
 
 /// Starts a stack with this same program, as a person would.

@@ -3,7 +3,7 @@
 //! description of Graph. The packages are pinned by hash.
 
 use super::{Count, Suite, build::run, npm};
-use crate::{error::Error, functions::cargo, python};
+use crate::{error::Error, functions::cargo, local_dir::LocalDir, python};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -11,6 +11,9 @@ use std::{
 };
 
 const CHECK: &str = "stripe.mjs";
+
+/// The calls of the sandbox and its replies, in the directory of a stack.
+const RECORDING: &str = "vendor-calls.jsonl";
 
 struct Checks<'a> {
     suite: &'a Suite,
@@ -58,8 +61,19 @@ fn recordings(suite: &Suite, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     // With the features of the whole workspace, so that nothing is compiled again.
     tests.args(["test", "--workspace", "--locked", "--quiet", "--test", "recorded_calls"]);
     run(suite, "cargo test --test recorded_calls", tests.env("SANDBOX_RECORD", &file))?;
-    let deployed = suite.stacks.iter().map(|stack| stack.file("vendor-calls.jsonl"));
+    let deployed = suite.stacks.iter().map(|stack| stack.file(RECORDING));
     Ok([file].into_iter().chain(deployed.filter(|recording| recording.is_file())).collect())
+}
+
+/// Fails where the sandbox of a stack has recorded nothing: no check would see the calls of the deployed functions.
+pub(super) fn require_recordings(stacks: &[LocalDir]) -> Result<(), Error> {
+    let missing = unrecorded(stacks.iter().map(|stack| stack.file(RECORDING)));
+    if missing.is_empty() { Ok(()) } else { Err(Error::Refused(format!("no call is recorded in {missing:?}"))) }
+}
+
+/// The files that are missing or empty.
+fn unrecorded(files: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    files.filter(|file| !fs::metadata(file).is_ok_and(|found| found.len() > 0)).collect()
 }
 
 impl Checks<'_> {
@@ -89,5 +103,18 @@ impl Checks<'_> {
         // Python must write no compiled files into the sources.
         command.arg("-B").arg(self.sources.join(name));
         command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_or_empty_recording_is_found() {
+        let [written, empty, missing] = ["Cargo.toml", "/dev/null", "missing.jsonl"].map(PathBuf::from);
+        let written = Path::new(env!("CARGO_MANIFEST_DIR")).join(written);
+        let files = [written, empty.clone(), missing.clone()];
+        assert_eq!(unrecorded(files.into_iter()), [empty, missing]);
     }
 }

@@ -208,6 +208,7 @@ mod tests {
         let saved: GateState = run(journal.load()).unwrap().unwrap().value.memory;
         assert_eq!(saved.overrides, [granted], "asked for twice, granted once");
         let state = world.state();
+        assert_eq!(state.log.len(), 2, "each time it was asked for");
         assert!(state.log.values().all(|line| line.contains("override_granted") && line.contains("dana")));
         assert!(state.alerts[0].line.contains("dana and kim let release v7 go live"), "{:?}", state.alerts);
     }

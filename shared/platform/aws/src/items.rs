@@ -217,6 +217,10 @@ mod tests {
     #[test]
     fn an_unreadable_sale_or_breaker_is_distinguished() {
         let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), Timestamp::from_millis(1));
+        let mut document = serde_json::to_value(&sale).unwrap();
+        document["smoke"] = true.into();
+        let smoke = sale_item(&serde_json::from_value(document).unwrap(), 3, "token").unwrap();
+        assert_eq!(smoke["expires_at"], numeral(30 * 24 * 3600));
         let mut item = sale_item(&sale, 3, "token").unwrap();
         assert_eq!(parse_sale(&item).unwrap(), Versioned { value: sale, version: 3 });
         assert!(!item.contains_key("expires_at"), "a customer's sale never expires");

@@ -165,6 +165,8 @@ mod tests {
         let written = item("[T] OP", row);
         assert_eq!(parse(&written), Some(row));
         assert_eq!((text(&written, "pk"), text(&written, "sk")), (Some(PARTITION), Some("[T] OP")));
+        let expires = begun.ends.plus(KEPT).as_seconds();
+        assert_eq!(written["expires_at"], numeral(expires));
         assert_eq!(parse(&Item::new()), None);
     }
 }

@@ -6,11 +6,12 @@ mod server;
 #[allow(dead_code, reason = "shared with the tests of alerts")]
 mod support;
 
-use aws::{S3Archive, S3AuditLog, S3Quarantine, SnsAlerts, StoredSaleData};
+use aws::{S3Archive, S3AuditLog, S3Digests, S3Quarantine, SnsAlerts, StoredSaleData};
 use domain::{
     CachedVerdict, Metric, Timestamp,
     breaker::Breaker,
     cache_entries::{CacheDelta, ListedEntry, Removal},
+    chat::{ChatSession, ExchangeId, Login, SubscriberId},
     deployment::{Answer, Execution},
     erasure::Store,
     ports::{
@@ -19,10 +20,12 @@ use domain::{
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
+    toll::CorpusVersion,
     unknown_ids::{CountedQuestion, Limits},
 };
 use serde_json::{Value, json};
 use server::{Reply, Server};
+use std::time::SystemTime;
 use support::{CRITICAL, OPS, assert_alert, connection, down, nothing, published, session, table};
 
 #[tokio::test]
@@ -215,8 +218,7 @@ async fn a_record_that_operators_must_see_at_once_is_an_alert_where_it_cannot_be
 
 #[tokio::test]
 async fn an_object_whose_key_stays_in_conflict_is_not_stored() {
-    let always = || std::iter::repeat_with(conflict).take(4);
-    let server = Server::start(always().chain(always()).chain(always())).await;
+    let server = Server::start(std::iter::repeat_with(conflict).take(20)).await;
     let connection = connection(&server.url);
     let log = S3AuditLog::new(connection.clone(), "audit".to_owned());
     assert!(log.publish(&entry()).await.is_err());
@@ -224,9 +226,16 @@ async fn an_object_whose_key_stays_in_conflict_is_not_stored() {
     let verdict: CachedVerdict = serde_json::from_value(verdict).unwrap();
     let archive = S3Archive::new(connection.clone(), "archive".to_owned());
     assert!(archive.keep(&session(), &verdict).await.is_err());
-    let quarantine = S3Quarantine::new(connection, "quarantine".to_owned());
+    let version = CorpusVersion::parse("c".repeat(64)).unwrap();
+    assert!(domain::ports::Corpora::keep(&archive, &version, b"{}").await.is_err());
+    let quarantine = S3Quarantine::new(connection.clone(), "quarantine".to_owned());
     assert!(quarantine.hold(&session(), Timestamp::from_millis(1), "{}").await.is_err());
-    assert_eq!(server.seen().len(), 12, "each was tried four times");
+    let digests = S3Digests::new(connection, "digests".to_owned());
+    assert!(domain::ports::DigestStore::keep(&digests, "digest.json", "{}").await.is_err());
+    assert_eq!(server.seen().len(), 20, "each was tried four times");
+    // A bucket's policy denies a write without this condition, or another write would replace the object.
+    let conditions = server.headers("if-none-match");
+    assert!(conditions.iter().all(|condition| condition.as_deref() == Some("*")), "{conditions:?}");
 }
 
 #[tokio::test]
@@ -280,6 +289,8 @@ async fn a_new_verdict_is_one_request_that_lists_and_counts_it() {
     assert_eq!(moves(&seen[0]), ("1".to_owned(), i64::try_from(length).unwrap()));
     assert_eq!(item["place"]["S"], "0000000000000007#cs_live_abcdefghijkl", "as old as the change of its sale");
     assert_eq!(item["bytes"]["N"], length.to_string());
+    let sale = &seen[0]["TransactItems"][0]["Put"];
+    assert_eq!(sale["ReturnValuesOnConditionCheckFailure"], "ALL_OLD", "the reply shows who wrote the item");
 }
 
 #[tokio::test]
@@ -480,7 +491,32 @@ async fn a_draft_is_written_on_its_version_and_expires_and_a_repeated_claim_is_n
     assert_eq!(seen[0]["Item"]["sk"]["S"], "DRAFT#t");
     assert_eq!(seen[0]["ConditionExpression"], "version = :expected");
     assert_eq!(seen[2]["Item"]["pk"]["S"], "MAIL#0100-abc");
-    assert!(seen[0]["Item"]["expires_at"]["N"].is_string() && seen[2]["Item"]["expires_at"]["N"].is_string());
+    assert_eq!(seen[0]["ReturnValuesOnConditionCheckFailure"], "ALL_OLD", "the reply shows who wrote the item");
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    for (request, days) in [(&seen[0], 30), (&seen[2], 400)] {
+        let expires: u64 = request["Item"]["expires_at"]["N"].as_str().unwrap().parse().unwrap();
+        assert!((now + days * 86_400).abs_diff(expires) < 60, "{days} days from {now}: {expires}");
+    }
+}
+
+#[tokio::test]
+async fn all_rows_of_the_chat_but_the_account_expire() {
+    let server = Server::start([nothing(), nothing(), nothing(), nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    let (who, now) = (SubscriberId::parse("d".repeat(64)).unwrap(), Timestamp::from_seconds(540));
+    let exchange = ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap();
+    domain::ports::ReplyBeginnings::put(&sales, &who, &exchange, "sealed", now).await.unwrap();
+    let sign_ins: &dyn domain::ports::SignIns = &sales;
+    let login = Login::new(who.clone(), "browser".to_owned(), now);
+    sign_ins.save_login("digest", &login, 0).await.unwrap();
+    let signed_in = ChatSession::new(who, now);
+    sign_ins.begin_session("digest", &signed_in).await.unwrap();
+    assert!(sign_ins.take("name", 3, now).await.unwrap());
+    let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    let expected = [now, login.until(), signed_in.until()].map(|until| until.as_seconds().to_string());
+    assert_eq!([0, 1, 2].map(|row| seen[row]["Item"]["expires_at"]["N"].as_str().unwrap()), expected);
+    assert_eq!(seen[3]["ExpressionAttributeNames"]["#expires"], "expires_at");
+    assert_eq!(seen[3]["ExpressionAttributeValues"][":until"]["N"], "540");
 }
 
 #[tokio::test]

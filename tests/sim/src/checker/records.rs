@@ -54,10 +54,11 @@ impl Checker {
     }
 
     /// Checks the whole log of a world in which nothing is in work.
-    pub(crate) fn at_rest(&self, state: &State) -> Checked {
+    pub(crate) fn at_rest(&self, state: &State, customers: &[Customer]) -> Checked {
         let mut keys = BTreeSet::new();
         for (session, (sale, _)) in &state.sales {
-            let left = if sale.is_erased() { state.traces(session, "") } else { Vec::new() };
+            let traces = || state.traces(session, &forgotten_text(state, customers, session));
+            let left = if sale.is_erased() { traces() } else { Vec::new() };
             Rule::Forgotten.require(left.is_empty(), || format!("erased, and still in: {}", left.join(", ")))?;
             let reminders = self.seen.get(session).map_or(0, |seen| seen.reminders);
             let reminds = |line: &str| line.starts_with("[ORACLE-DEADLINES]") && line.contains(session.reference());
@@ -99,4 +100,16 @@ impl Checker {
         let strays = state.log.keys().filter(|key| !keys.contains(*key) && !of_function(key)).count();
         Rule::Recorded.require(strays == 0, || format!("{strays} records without their change"))
     }
+}
+
+/// A text that no store may have any more: the words of all of a customer's questions. Empty while another sale of the
+/// customer is not erased.
+fn forgotten_text(state: &State, customers: &[Customer], session: &SessionId) -> String {
+    let Some(of_sale) = customers.iter().find(|it| it.session.as_ref() == Some(session)) else {
+        return String::new();
+    };
+    let is_erased = |session: &SessionId| state.sales.get(session).is_none_or(|(sale, _)| sale.is_erased());
+    let mut own = customers.iter().filter(|it| it.buyer() == of_sale.buyer());
+    let all_erased = own.all(|it| it.session.as_ref().is_none_or(is_erased));
+    if all_erased { format!("shop number {} ", of_sale.buyer()) } else { String::new() }
 }

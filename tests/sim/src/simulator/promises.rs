@@ -78,7 +78,7 @@ impl Simulator<'_> {
         let waiting = self.queues.iter().all(Queue::is_empty) && self.tasks.is_empty();
         Rule::Queues.require(waiting, || "messages wait, and no delivery of them is due".to_owned())?;
         let state = self.world.state();
-        self.checker.at_rest(&state)?;
+        self.checker.at_rest(&state, &self.customers)?;
         Checker::replies_at_rest(&state, &self.customers)?;
         for customer in &self.customers {
             let end = self.end(&state, customer)?;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports)] // Not every test loses a reply or has a stale connection.
 
+use serde_json::Value;
 use std::iter;
 use test_server::{Request, reply};
 
@@ -42,13 +43,31 @@ impl Server {
         Self { url: server.url.clone(), server }
     }
 
-    /// The bodies so far, percent-decoded; of a request without a body its first line.
+    /// The bodies so far, percent-decoded; of a request without a body its first line. Fails where a read of a table is
+    /// not consistent.
     pub(crate) fn seen(&self) -> Vec<String> {
-        let shown = |request: &Request| match request.text() {
-            "" => request.line.clone(),
-            body => decoded(body),
+        let shown = |request: &Request| {
+            assert_consistent(request);
+            match request.text() {
+                "" => request.line.clone(),
+                body => decoded(body),
+            }
         };
         self.server.seen().iter().map(shown).collect()
+    }
+
+    /// The value of a header in each request so far.
+    pub(crate) fn headers(&self, name: &str) -> Vec<Option<String>> {
+        self.server.seen().iter().map(|request| request.header(name).map(str::to_owned)).collect()
+    }
+}
+
+/// An index has no consistent reads.
+fn assert_consistent(request: &Request) {
+    let target = request.header("x-amz-target").unwrap_or_default();
+    if ["GetItem", "Query", "Scan"].map(|read| format!("DynamoDB_20120810.{read}")).iter().any(|read| read == target) {
+        let read: Value = serde_json::from_str(request.text()).unwrap_or_default();
+        assert!(read["IndexName"].is_string() || read["ConsistentRead"] == true, "{target}: {read}");
     }
 }
 
