@@ -16,10 +16,11 @@ const GET_SECRET: &str = "secretsmanager:GetSecretValue";
 const ROTATES: [&str; 3] = [GET_SECRET, "secretsmanager:PutSecretValue", "secretsmanager:UpdateSecretVersionStage"];
 
 /// How a source builds or uses an adapter, without spaces, and the actions that the adapter then needs.
-const ADAPTERS: [(&str, &[&str]); 33] = [
+const ADAPTERS: [(&str, &[&str]); 34] = [
     ("backend.journal()", &["dynamodb:GetItem", "dynamodb:PutItem", "s3:GetObject", "s3:PutObject", "sns:Publish"]),
     ("backend.alerts()", &["dynamodb:PutItem", "sns:Publish"]),
     ("quiet.sales()", &["dynamodb:GetItem"]),
+    ("doctor::needs_toll(", &["dynamodb:Query"]),
     // A corrupt entry is set aside in one transaction with the cache's counters.
     ("load_with_verdict(", &["dynamodb:Query", "dynamodb:UpdateItem"]),
     ("open:&stores.sales", &["dynamodb:Query"]),

@@ -5,6 +5,7 @@ use crate::{
     model::{Template, list, statements, target},
     patch::replace,
 };
+use domain::toll::List;
 use serde_json::{Value, json};
 
 /// The keys that a role may name, beside those of the chat and of notes.
@@ -81,6 +82,22 @@ fn every_notebook_without_a_schedule_is_published_by_the_deadlines_function() {
         let wrong = replace("/Resources/DeadlinesRole", json!(key), json!("NOTE#other"));
         assert_rule(rule, wrong, &format!("may not publish what waits in {key}"));
     }
+}
+
+/// Boot-probe asks whether a purchase is open, and reads no list of sales.
+fn boot_probe_lists_purchases_only(template: &Template) -> Vec<String> {
+    let lists = [List::Machines, List::Humans].map(List::as_str);
+    let condition = json!({ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": lists } });
+    let queries = |statement: &&Value| list(&statement["Action"]).into_iter().any(|it| it == "dynamodb:Query");
+    let statements = statements(template.resource("BootProbeRole")).into_iter().filter(queries);
+    let others = statements.filter(|statement| statement["Condition"] != condition);
+    others.map(|_| "BootProbeRole: reads other lists than those of purchases".to_owned()).collect()
+}
+
+#[test]
+fn boot_probe_reads_the_lists_of_purchases_and_no_other() {
+    let other = replace("/Resources/BootProbeRole", json!("TOLL_HUMAN"), json!("*"));
+    assert_rule(boot_probe_lists_purchases_only, other, "BootProbeRole: reads other lists");
 }
 
 /// The cache's counters change (UpdateItem) in one transaction with an entry of a session (PutItem). AWS does not

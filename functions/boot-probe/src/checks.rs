@@ -3,7 +3,7 @@
 use crate::probe::Checks;
 use audit::AuditKeys;
 use aws::Subscriptions;
-use doctor::Finding;
+use doctor::{Finding, TOLL_SUBJECTS};
 use domain::{
     Secret, SessionId,
     chat::{InvalidSubscriberKey, SubscriberKey},
@@ -61,6 +61,18 @@ impl Checks {
                 text.push_str("; ");
             }
             text.push_str(&format!("{problem} ({remedy})"));
+        }
+    }
+
+    /// Examines what payments in USDC need, if that is needed.
+    pub(crate) async fn toll(&mut self, needed: Result<bool, StorageError>, found: impl Future<Output = Vec<Finding>>) {
+        match needed {
+            Ok(true) => self.take(found.await),
+            Ok(false) => self.unused.extend(TOLL_SUBJECTS),
+            Err(error) => {
+                tracing::error!(error = %telemetry::chain(&error), "whether a purchase in USDC is open is unknown");
+                self.unknown.extend(TOLL_SUBJECTS);
+            }
         }
     }
 }
@@ -138,6 +150,10 @@ pub(crate) async fn mailbox_answers(mailbox: &dyn Mailbox) -> Result<(), MailErr
 mod tests {
     use super::*;
     use crate::probe::Findings;
+    use domain::{
+        Timestamp,
+        toll::{Offer, Paid, Purchase, purchase_id},
+    };
     use std::collections::BTreeSet;
     use testkit::{Fault, Plan, World, run};
 
@@ -223,6 +239,39 @@ mod tests {
         let error = StorageError { operation: "topic look-up", source: "arn:aws:sns:1".into() };
         run(checks.subscribers("ops topic", async { Err(error) })).unwrap();
         assert_eq!(checks.findings, Findings::from([("ops topic", "topic look-up failed".to_owned())]));
+    }
+
+    /// Purchases that have begun are finished with the facilitator and the node.
+    #[test]
+    fn the_node_is_examined_without_an_address_while_a_purchase_is_open() {
+        let now = Timestamp::from_seconds(1_700_000_000);
+        let [facilitator, node] = TOLL_SUBJECTS;
+        let world = World::at(now);
+        let checked = |accepts_usdc| {
+            let mut checks = Checks::default();
+            let (problem, remedy) = ("it is of another chain".to_owned(), "deploy with another".to_owned());
+            let found = async { vec![Finding { subject: node, problem, remedy, is_unknown: false }] };
+            let needed = run(doctor::needs_toll(accepts_usdc, &world)).unwrap();
+            run(checks.toll(needed, found)).unwrap();
+            (checks.findings.contains_key(node), checks.unused, checks.unknown)
+        };
+        let (none, both) = (BTreeSet::new(), BTreeSet::from([facilitator, node]));
+        assert_eq!(checked(true), (true, none.clone(), none.clone()));
+        assert_eq!(checked(false), (false, both.clone(), none.clone()));
+        let transferred = |digit: &str| {
+            let paid =
+                Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
+            let id = purchase_id(&digit.repeat(64)).unwrap();
+            Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), paid, now)
+        };
+        let (begun, mut owed) = (transferred("a"), transferred("b"));
+        owed.settled("0x1", true, now).unwrap();
+        for purchase in [begun, owed] {
+            world.state().purchases = [(purchase.id().clone(), (purchase, 1))].into();
+            assert_eq!(checked(false), (true, none.clone(), none.clone()));
+        }
+        world.plan(Plan::none().whenever("purchases.listed", Fault::Fail));
+        assert_eq!(checked(false), (false, none, both), "it stays as it was");
     }
 
     #[test]

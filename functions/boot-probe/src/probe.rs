@@ -19,7 +19,7 @@ pub struct Checks {
     pub findings: Findings,
     /// What could not be looked at. Whether it works is not known: if it failed before, it counts as failed.
     pub unknown: BTreeSet<&'static str>,
-    /// What this configuration does not use. Whether it works does not matter any more.
+    /// What neither this configuration nor open work needs. Whether it works does not matter any more.
     pub unused: BTreeSet<&'static str>,
 }
 

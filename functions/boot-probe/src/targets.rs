@@ -55,8 +55,7 @@ pub struct Targets {
     mailbox: graph::LazyClient,
     refresh_token: Arc<SecretDocument>,
     site: String,
-    /// `None` if nothing is sold for USDC.
-    toll: Option<TollClients>,
+    toll: TollClients,
 }
 
 impl Targets {
@@ -98,7 +97,7 @@ impl Targets {
             mailbox,
             refresh_token,
             site: quiet.site()?,
-            toll: quiet.toll_clients()?,
+            toll: quiet.settlement_clients()?,
             reach: Reach::new(quiet.connection().clone()),
         })
     }
@@ -140,11 +139,9 @@ impl Targets {
         checks.look("Gemini", self.some_model()).await;
         checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
         checks.take(doctor::examine(self.accounts(&self.models.names().collect::<Vec<_>>())).await);
-        if let Some(toll) = &self.toll {
-            checks.take(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
-        } else {
-            checks.unused.extend(doctor::TOLL_SUBJECTS);
-        }
+        let toll = &self.toll;
+        let needed = doctor::needs_toll(toll.pay_to.is_some(), &self.table).await;
+        checks.toll(needed, doctor::toll(&toll.facilitator, &toll.node, toll.network)).await;
         checks
     }
 

@@ -94,7 +94,8 @@ async fn handle_sale(ports: Ports<'_>, settings: Settings, session: &SessionId) 
         Work::Refund => give_back(ports, session).await,
         Work::Review if settings.refund_held && !sale.value.is_served() => refund_by_policy(ports, sale).await,
         // This refund has no switch: money for a question that must not be answered is not kept. A customer who has a
-        // verdict by mail keeps it, so a human decides; a follow-up, which has no money of its own, counts as one.
+        // verdict by mail keeps it: a human decides while people may approve the question, and otherwise the sale has
+        // ended. A follow-up, which has no money of its own, counts as such a sale.
         Work::Declined if !sale.value.is_served() => refund_by_policy(ports, sale).await,
         Work::NotPaid => ask_again(ports, sale).await,
         Work::Declined

@@ -95,7 +95,8 @@ fn note(
 }
 
 /// What operators read of a refund that only a human issues again.
-const CAME_BACK: &str = "a refund came back: issue it again, or give it back by hand";
+const CAME_BACK: &str =
+    "a refund came back: issue it again, or record it (oracle refunds record) and then give it back by hand";
 
 /// The alert about a change that left the money in this state.
 fn alert(

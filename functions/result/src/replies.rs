@@ -80,8 +80,8 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
         (sentence, Money::Refunded { .. }) => format!("{sentence} {}", texts::MONEY_IS_BACK),
         (sentence, Money::Disputed { .. }) => format!("{sentence} {}", texts::MONEY_DISPUTED),
         (sentence, Money::RefundAuthorised { .. }) => format!("{sentence} {}", texts::MONEY_GOES_BACK),
-        // A verdict that was given away has no payment to return, and a human decides about that of a customer who has
-        // a verdict by mail.
+        // No policy returns a payment: a verdict that was given away has none, and a customer who has a verdict by mail
+        // keeps it.
         (sentence, _) if !sale.gives_money_back() => sentence.to_owned(),
         (sentence, _) if may_be_allowed => format!("{sentence} {}", texts::MONEY_IF_NOT_ALLOWED),
         (sentence, _) => format!("{sentence} {}", texts::MONEY_GOES_BACK),

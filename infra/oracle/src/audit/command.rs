@@ -70,8 +70,7 @@ pub(crate) struct ReportArguments {
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
     /// Read the hourly copies beside the digests, one object an hour instead of one for each record: for a log of
-    /// millions of records. What came after the last digest is missing: the report says so, unless its time ended
-    /// before.
+    /// millions of records. Records that no digest has yet are missing: the report names its last digest.
     #[arg(long, conflicts_with = "directory")]
     copies: bool,
     #[command(flatten)]
@@ -148,7 +147,7 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
         Some(directory) => Arc::new(LocalLog::new(directory.clone())),
         None if arguments.copies => {
             let copied = copied_log(&arguments.target)?;
-            missing = missing_end(copied.until(), &period);
+            missing = Some(missing_records(copied.until()));
             Arc::new(copied)
         }
         None => arguments.target.open()?.log_ports().objects,
@@ -175,20 +174,19 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
 struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// What the hourly copies lack of the report's time.
+    /// What the hourly copies may lack of the report's time.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<&'a str>,
 }
 
-/// What the hourly copies lack of the period, if their last digest was made before its end.
-fn missing_end(until: Option<&str>, period: &Period) -> Option<String> {
+/// What the hourly copies lack. A digest does not have every record that is older than it: its batch was collected
+/// before, and objects that are left over wait for a later one.
+fn missing_records(until: Option<&str>) -> String {
     let Some(until) = until else {
-        return Some("made of the hourly copies, and there is no digest yet: every record is missing".to_owned());
+        return "made of the hourly copies, and there is no digest yet: every record is missing".to_owned();
     };
-    let is_whole = Timestamp::parse(until).zip(period.until()).is_some_and(|(made, end)| made >= end);
     let minute = output::minute(until);
-    (!is_whole)
-        .then(|| format!("made of the hourly copies, as of the digest of {minute} UTC: later records are missing"))
+    format!("made of the hourly copies, as of the digest of {minute} UTC: records that no digest had then are missing")
 }
 
 fn copied_log(target: &Target) -> Result<CopiedLog, CommandError> {
@@ -275,13 +273,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_report_of_copies_says_which_end_of_its_time_it_lacks() {
-        let november = Period::month("2026-11").unwrap();
-        let told = |until: Option<&str>, period: &Period| missing_end(until, period).unwrap_or_default();
-        assert!(told(Some("2026-11-30T23:41:07.000Z"), &november).contains("the digest of 2026-11-30 23:41 UTC"));
-        assert_eq!(told(Some("2026-12-01T00:00:00.000Z"), &november), "");
-        assert!(told(Some("2026-12-01T00:41:07.000Z"), &Period::new(None, None)).contains("later records"));
-        assert!(told(None, &november).contains("every record is missing"));
+    fn a_report_of_copies_names_its_last_digest() {
+        let told = missing_records(Some("2026-12-01T00:41:07.000Z"));
+        assert!(told.contains("the digest of 2026-12-01 00:41 UTC: records that no digest had then"), "{told}");
+        assert!(missing_records(None).contains("every record is missing"));
     }
 
     #[test]

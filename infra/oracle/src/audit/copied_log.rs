@@ -90,7 +90,7 @@ impl CopiedLog {
         }
     }
 
-    /// When the last digest was made: later records are missing. `None` if there is no digest.
+    /// When the last digest was made: records that no digest had then are missing. `None` if there is no digest.
     pub(crate) fn until(&self) -> Option<&str> {
         self.until.as_deref()
     }

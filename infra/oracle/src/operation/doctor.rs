@@ -38,8 +38,18 @@ async fn findings(deployed: &Deployed) -> Result<Vec<Finding>, CommandError> {
         mailbox: &mailbox,
     };
     let mut findings = examine(vendors).await;
-    if let Some(toll) = backend.toll_clients()? {
-        findings.extend(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
+    let accepts_usdc = deployed.output("TollPayTo").is_some();
+    match doctor::needs_toll(accepts_usdc, &deployed.stores.sales).await {
+        Ok(true) => {
+            let toll = backend.settlement_clients()?;
+            findings.extend(doctor::toll(&toll.facilitator, &toll.node, toll.network).await);
+        }
+        Ok(false) => {}
+        Err(error) => findings.push(Finding::unknown(
+            "purchases in USDC",
+            &error,
+            "see that your own role may query the table's index of open work",
+        )),
     }
     findings.extend(of_account(deployed).await);
     Ok(findings)

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use domain::{
     SessionId,
     open_work::Work,
-    ports::{Clock, Ledger, PaymentError, Payments, SaleStore},
+    ports::{Clock, Ledger, PaymentError, Payments, SaleStore, StorageError},
 };
 use operations::{
     list::{self, Row},
@@ -51,7 +51,8 @@ pub(crate) enum RefundsCommand {
     ///
     /// Record it before you send the money. A refund that Stripe refused is asked for again until it is recorded here,
     /// and may be made after your transfer. The answer names the refunds that Stripe has of the payment; do not send
-    /// the money that they give back.
+    /// the money that they give back. If a dispute has taken the money, the customer's bank has it: the answer says
+    /// so, and to send nothing.
     #[command(
         after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
     )]
@@ -92,8 +93,8 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// Records that the money of a sale goes back by hand, and tells what Stripe has given back. Stripe is asked after the
-/// record, because a request may have been on its way until then.
+/// Records that the money of a sale goes back by hand, and tells what Stripe has given back and a dispute has taken.
+/// Stripe is asked after the record, because a request may have been on its way until then.
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let RecordArguments { session, signed } = arguments;
     let (deployed, operator) = signed.open_with_reason("recording a refund by hand")?;
@@ -108,11 +109,24 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
         let recorded = refunds::record(deployed.stores.journal(), &operator, session).await;
         recorded.or_refused("it is not recorded for certain")
     })?;
+    let is_disputed = wait(async {
+        let taken = taken_by_dispute(&deployed.stores.sales, session).await;
+        taken.or_failed("it is recorded, but whether a dispute has taken the money is unknown: see oracle show first")
+    })?;
     let at_stripe = wait(async { Ok(refunds_at_stripe(&payments, &payments, session).await.ok()) })?;
-    let answer = serde_json::json!({ "session_id": session, "refund": "by_hand", "stripe_refunds": at_stripe });
+    let answer = serde_json::json!({
+        "session_id": session, "refund": "by_hand", "stripe_refunds": at_stripe, "disputed": is_disputed,
+    });
     output::print_answer(signed.target.json, &answer, || {
-        format!("{} is recorded as refunded by hand\n{}\n", session.as_str(), before_sending(at_stripe.as_deref()))
+        let advice = before_sending(at_stripe.as_deref(), is_disputed);
+        format!("{} is recorded as refunded by hand\n{advice}\n", session.as_str())
     })
+}
+
+/// Whether the customer or their bank has the money of the sale's payment because of a dispute.
+async fn taken_by_dispute(store: &dyn SaleStore, session: &SessionId) -> Result<bool, StorageError> {
+    let sale = store.load(&session.paid_session()).await?;
+    Ok(sale.is_some_and(|sale| sale.value.payment().is_taken()))
 }
 
 /// The ids of the refunds of the sale's payment that have moved its money, or may have.
@@ -127,8 +141,12 @@ async fn refunds_at_stripe(
     Ok(made.chain(refunds.unknown.iter().map(|refund| &refund.id)).map(ToString::to_string).collect())
 }
 
-/// What an operator has to know before sending money by hand; `None` if Stripe could not be asked.
-fn before_sending(refunds: Option<&[String]>) -> String {
+/// What an operator has to know before sending money by hand; `refunds` is `None` if Stripe could not be asked.
+fn before_sending(refunds: Option<&[String]>, is_disputed: bool) -> String {
+    if is_disputed {
+        return "the customer's bank has the money, because of a dispute: do not send it unless the dispute is won"
+            .to_owned();
+    }
     match refunds {
         Some([]) => "Stripe has no refund of it: send the money, if you have not".to_owned(),
         Some(refunds) => {
@@ -253,7 +271,7 @@ mod tests {
     use super::*;
     use domain::{
         CheckoutSession, Sale, Timestamp,
-        money::{ObjectId, PaymentId, PaymentReport, RefundStatus},
+        money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
         ports::MadeRefund,
         sale::Charge,
     };
@@ -267,7 +285,7 @@ mod tests {
         let (paid, followup) = (session.id.clone(), session.id.followup());
         let world = World::at(Timestamp::from_seconds(0));
         world.state().sessions.insert(paid, session);
-        let told = || before_sending(run(refunds_at_stripe(&world, &world, &followup)).unwrap().ok().as_deref());
+        let told = || before_sending(run(refunds_at_stripe(&world, &world, &followup)).unwrap().ok().as_deref(), false);
         assert!(told().contains("no refund of it: send the money"), "{}", told());
         for (status, is_named) in [(RefundStatus::Failed, false), (RefundStatus::Pending, true)] {
             let id = ObjectId::parse("re_1").unwrap();
@@ -275,7 +293,28 @@ mod tests {
             world.state().refunds.push((payment.clone(), made));
             assert_eq!(told().contains("(re_1): do not send"), is_named, "{status:?}: {}", told());
         }
-        assert!(before_sending(None).contains("look there before you send"));
+        assert!(before_sending(None, false).contains("look there before you send"));
+    }
+
+    /// A refund bounced, and the customer disputed the payment.
+    #[test]
+    fn a_record_of_a_refund_by_hand_says_not_to_send_what_a_dispute_has_taken() {
+        let at = Timestamp::from_seconds(0);
+        let session = SessionId::parse("cs_1").unwrap();
+        let world = World::at(at);
+        for (status, is_taken) in
+            [(DisputeStatus::NeedsResponse, true), (DisputeStatus::Lost, true), (DisputeStatus::Won, false)]
+        {
+            let charge = Charge { amount_total: Some(500), currency: Some("cad".to_owned()) };
+            let id = ObjectId::parse("dp_1").unwrap();
+            let dispute = PaymentReport::Dispute { id, status, respond_by: None, at };
+            let mut sale = Sale::ordered(session.clone(), at);
+            sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &dispute, charge, at).unwrap();
+            world.state().sales.insert(session.clone(), (sale, 1));
+            let told = before_sending(Some(&[]), run(taken_by_dispute(&world, &session.followup())).unwrap().unwrap());
+            assert_eq!(told.contains("do not send it"), is_taken, "{status:?}: {told}");
+            assert_eq!(told.contains("send the money, if you have not"), !is_taken, "{status:?}: {told}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod stripe_keys;
 mod toll;
 mod vendors;
 
-pub use toll::{TOLL_SUBJECTS, toll};
+pub use toll::{TOLL_SUBJECTS, needs_toll, toll};
 pub use vendors::{Vendors, examine};
 
 /// The note in which boot-probe keeps the names of the checks that failed in its last run: a JSON array of texts.

@@ -2,7 +2,11 @@
 
 use crate::Finding;
 use chain::{FacilitatorClient, Network, NodeClient};
-use domain::ports::{FacilitatorError, StorageError};
+use domain::{
+    Timestamp,
+    ports::{FacilitatorError, Purchases, StorageError},
+    toll::List,
+};
 use std::error::Error;
 
 const FACILITATOR: &str = "x402 facilitator";
@@ -10,6 +14,24 @@ const NODE: &str = "node of the chain";
 
 /// The subjects of [`toll`].
 pub const TOLL_SUBJECTS: [&str; 2] = [FACILITATOR, NODE];
+
+/// Whether the facilitator and the node are needed: USDC is accepted, or a purchase that has begun is open.
+///
+/// # Errors
+/// [`StorageError`] when the lists of open purchases cannot be read.
+pub async fn needs_toll(accepts_usdc: bool, purchases: &dyn Purchases) -> Result<bool, StorageError> {
+    if accepts_usdc {
+        return Ok(true);
+    }
+    // The lists are by the time at which a purchase is due, which may be an hour away.
+    let whenever_due = Timestamp::from_millis(i64::MAX);
+    for list in [List::Machines, List::Humans] {
+        if !purchases.listed(list, whenever_due).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
 
 /// Checks the facilitator and the node, which need no key of ours. Changes nothing and costs nothing. A call that fails
 /// is made once more; if it fails again, that is a finding. During an outage it is unknown whether they are set up

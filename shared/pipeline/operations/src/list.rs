@@ -189,7 +189,9 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
     match work {
         Work::Refund => return "authorised, not confirmed by Stripe".to_owned(),
         Work::RefundFailed => {
-            return with_letters("the refund came back: issue it again, or give it back by hand".to_owned(), sale);
+            let detail = "the refund came back: issue it again, or record it (oracle refunds record) and then give it \
+                          back by hand";
+            return with_letters(detail.to_owned(), sale);
         }
         Work::Dispute => return with_letters(dispute(sale), sale),
         Work::Finding => return finding(sale),
@@ -306,7 +308,8 @@ mod tests {
                 (
                     Work::RefundFailed,
                     false,
-                    "the refund came back: issue it again, or give it back by hand; verdict mail may have gone"
+                    "the refund came back: issue it again, or record it (oracle refunds record) and then give it back by \
+                     hand; verdict mail may have gone"
                 ),
                 (Work::Unusable, false, "the customer was not asked: mail dead"),
             ]

@@ -36,7 +36,9 @@ pub enum IssueError {
     #[error("the refund is authorised, and Stripe refused it ({0}): {asked_again}", asked_again = refund::ASKED_AGAIN)]
     Failed(String),
     /// Stripe made the refund, and the money bounced.
-    #[error("the refund came back ({0}): issue it again, or give the money back by hand and record it")]
+    #[error(
+        "the refund came back ({0}): issue it again, or record it (oracle refunds record) and then give it back by hand"
+    )]
     Bounced(String),
 }
 

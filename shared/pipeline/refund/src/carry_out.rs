@@ -158,7 +158,10 @@ fn record_answer(
             change.alerting(alert(severity, &detail))
         }
         RefundAnswer::Bounced(code) => {
-            let detail = format!("the refund came back ({code}): issue it again, or give it back by hand");
+            let detail = format!(
+                "the refund came back ({code}): issue it again, or record it (oracle refunds record) and then give it back \
+                 by hand"
+            );
             change.alerting(alert(Severity::Critical, &detail))
         }
         RefundAnswer::Pending if answers >= PATIENT_ANSWERS => {

@@ -99,8 +99,8 @@ fn an_empty_address_ends_sales_for_usdc_but_keeps_the_clients_that_settle() {
         Backend::new(Environment::from_lookup(lookup)).unwrap()
     };
     let (closed, selling) = (with(""), with("0x209693Bc6afc0C5328bA36FaF03C514EF312287C"));
-    assert!(closed.toll_clients().unwrap().is_none() && closed.settlement_clients().unwrap().pay_to.is_none());
-    assert!(selling.toll_clients().unwrap().unwrap().pay_to.is_some());
+    assert!(closed.settlement_clients().unwrap().pay_to.is_none());
+    assert!(selling.settlement_clients().unwrap().pay_to.is_some());
     assert!(with("0x0").settlement_clients().is_err(), "no address");
 }
 

@@ -18,18 +18,7 @@ pub struct TollClients {
 }
 
 impl Backend {
-    /// The toll's clients; `None` if no address for payments is configured: then nothing is sold.
-    ///
-    /// # Errors
-    /// [`BackendError`] when a variable is missing or malformed.
-    pub fn toll_clients(&self) -> Result<Option<TollClients>, BackendError> {
-        if self.environment.optional("TOLL_PAY_TO").is_none() {
-            return Ok(None);
-        }
-        self.settlement_clients().map(Some)
-    }
-
-    /// The same clients, also if nothing is sold: they finish the purchases that are open.
+    /// The toll's clients, also if nothing is sold: they finish the purchases that are open.
     ///
     /// # Errors
     /// [`BackendError`] when a variable is missing or malformed.
