@@ -91,7 +91,7 @@ fn a_purchase_says_what_is_known_of_its_money() {
     let mut exhausted = transferred("f");
     assert!(why(&exhausted).ends_with("may ask again"));
     while !exhausted.is_exhausted() {
-        exhausted.claim("one", NOW, std::time::Duration::from_secs(1));
+        exhausted.claim("one", NOW, Duration::from_secs(1));
         exhausted.give_up("one", true).unwrap();
     }
     assert!(why(&exhausted).ends_with("no attempt follows"));
