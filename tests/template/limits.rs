@@ -111,24 +111,66 @@ fn the_firewall_stands_before_browsers_alone(template: &Template) -> Vec<String>
 const EVENTS_OF_AN_ADDRESS: std::ops::RangeInclusive<u64> = 5_000..=15_000;
 
 fn forged_events_are_limited(rules: &[&Value]) -> Vec<String> {
-    let limits_them = |rule: &&Value| {
-        let rate = &rule["Statement"]["RateBasedStatement"];
-        let paths = list(&rate["ScopeDownStatement"]["OrStatement"]["Statements"]);
-        let is_exactly = |path: &str| {
-            let its = |one: &&Value| {
-                let one = &one["ByteMatchStatement"];
-                one["SearchString"] == path && one["PositionalConstraint"] == "EXACTLY"
-            };
-            paths.iter().any(its)
-        };
-        let has_room = number(&rate["Limit"]).is_some_and(|limit| EVENTS_OF_AN_ADDRESS.contains(&limit));
-        let blocks = !rule["Action"]["Block"].is_null() && rate["AggregateKeyType"] == "IP";
-        blocks && has_room && paths.len() == 2 && ["/api/webhook", "/live/api/webhook"].into_iter().all(is_exactly)
-    };
-    if rules.iter().any(limits_them) {
+    let limit = limit_of_an_address(rules, &["/api/webhook", "/live/api/webhook"]);
+    if limit.is_some_and(|limit| EVENTS_OF_AN_ADDRESS.contains(&limit)) {
         return Vec::new();
     }
     vec!["one address can use up the room of Stripe's events, or Stripe has too little".to_owned()]
+}
+
+/// The limit in five minutes for each address that asks for exactly these paths.
+fn limit_of_an_address(rules: &[&Value], paths: &[&str]) -> Option<u64> {
+    rules.iter().find_map(|rule| {
+        let rate = &rule["Statement"]["RateBasedStatement"];
+        let its = list(&rate["ScopeDownStatement"]["OrStatement"]["Statements"]);
+        let is_exactly = |path: &&str| {
+            let mut matches = its.iter().map(|one| &one["ByteMatchStatement"]);
+            matches.any(|one| one["SearchString"] == *path && one["PositionalConstraint"] == "EXACTLY")
+        };
+        let blocks = !rule["Action"]["Block"].is_null() && rate["AggregateKeyType"] == "IP";
+        let is_it = blocks && rate["EvaluationWindowSec"] == 300;
+        (is_it && its.len() == paths.len() && paths.iter().all(is_exactly)).then(|| number(&rate["Limit"]))?
+    })
+}
+
+/// The paths of the checkout and of the evaluation, under a custom domain and below the API's stage.
+const CHECKOUT_PATHS: [&str; 4] =
+    ["/api/checkout", "/live/api/checkout", "/api/authority/evaluate", "/live/api/authority/evaluate"];
+
+/// The fewest purchases in five minutes that the customers behind one address can begin.
+const PURCHASES_OF_AN_ADDRESS: u64 = 100;
+
+fn one_address_cannot_fill_the_checkout(template: &Template) -> Vec<String> {
+    let rules = list(&template.resource("SiteFirewall")["Properties"]["Rules"]);
+    let Some(limit) = limit_of_an_address(&rules, &CHECKOUT_PATHS) else {
+        return vec!["the checkout has no limit for one address".to_owned()];
+    };
+    let mut found = Vec::new();
+    if limit < PURCHASES_OF_AN_ADDRESS {
+        found.push("customers behind one address cannot buy".to_owned());
+    }
+    for route in ["/~1api~1checkout", "/~1api~1authority~1evaluate"] {
+        let settings = list(&template.resource("Api")["Properties"]["MethodSettings"]);
+        let its = settings.iter().find(|it| it["HttpMethod"] == "POST" && it["ResourcePath"] == route);
+        let rate = its.and_then(|it| number(&it["ThrottlingRateLimit"])).unwrap_or_default();
+        if limit > rate * 300 / 3 {
+            found.push(format!("{route}: one address can use up more than a third of it"));
+        }
+    }
+    found
+}
+
+#[test]
+fn an_address_cannot_keep_others_from_buying() {
+    let finds = finder(one_address_cannot_fill_the_checkout);
+    let part = |name: &str| property("SiteFirewall", &format!("Rules/3/{name}"));
+    let limit = part("Statement/RateBasedStatement/Limit");
+    finds(set(&part("Action"), json!({ "Count": {} })), "no limit for one address");
+    finds(set(&limit, json!(50)), "cannot buy");
+    finds(set(&limit, json!(1_001)), "/~1api~1checkout: one address");
+    finds(set(&property("Api", "MethodSettings/5/ThrottlingRateLimit"), json!(2)), "evaluate: one address");
+    let last = "Statement/RateBasedStatement/ScopeDownStatement/OrStatement/Statements/3/ByteMatchStatement";
+    finds(set(&part(&format!("{last}/SearchString")), json!("/api/other")), "no limit for one address");
 }
 
 #[test]

@@ -15,6 +15,10 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// that one network does not use up what the mailbox's owner needs.
 const LINKS_OF_A_MAILBOX: u32 = 12 * LINKS_AN_HOUR;
 
+/// One network gets at most this fraction of the links that are mailed in a minute, so that it cannot keep others from
+/// signing in.
+const NETWORKS_A_MINUTE: u32 = 5;
+
 /// What one subscriber can do: the name under which it is counted, the window of time, and how many times.
 pub(crate) struct Limit(&'static str, Duration, u32);
 
@@ -79,9 +83,11 @@ pub(crate) async fn link(
     from: Option<&str>,
 ) -> Result<bool, ChatError> {
     let (network, mailbox) = (network(key, from), subscriber.as_str());
+    let a_minute = settings.mails_a_minute.div_ceil(NETWORKS_A_MINUTE);
     // A request over its own limits counts against neither the others of its network nor the owner of the mailbox. One that
     // the limit of all mailboxes refuses does not count against its mailbox.
     if take(ports, &format!("link/{mailbox}/{network}"), HOUR, LINKS_AN_HOUR).await?.is_some()
+        || take(ports, &format!("links-minute/{network}"), MINUTE, a_minute).await?.is_some()
         || take(ports, &format!("links/{network}"), HOUR, settings.per_network).await?.is_some()
     {
         return Ok(false);

@@ -39,6 +39,15 @@ pub(crate) fn alert_on_change(
     }
 }
 
+/// The alert about messages that wait for a later run, once a backlog has begun or ended.
+pub(crate) fn alert_backlog(has_begun: bool, now: Timestamp) -> Alert {
+    let (severity, detail) = match has_begun {
+        true => (Severity::Critical, "the inbox has more messages than a run handles: replies and disclosures wait"),
+        false => (Severity::Warn, "no message waits for a later run any more"),
+    };
+    alert(severity, now, "INBOX_BACKLOG", "-", detail)
+}
+
 /// The alert about a message that gets no answer because of a limit; `None` if that is as intended.
 pub(crate) fn alert_unanswered(kind: Kind, claimed: Claimed, id: &str, now: Timestamp) -> Option<Alert> {
     let (severity, subject, detail) = match (kind, claimed) {

@@ -1,7 +1,7 @@
 //! One run: handles the new messages of the inbox, one by one.
 
 use crate::{
-    alerts::{alert, alert_on_change, alert_unanswered, severity_and_code},
+    alerts::{alert, alert_backlog, alert_on_change, alert_unanswered, severity_and_code},
     answer::{self, Unanswered},
     disclosure::{disclosure, report},
     error::WatchError,
@@ -85,7 +85,12 @@ impl Watch<'_> {
         let listed = match self.arrived(&since, Order::OldestFirst, MOST_LISTED).await {
             Ok(unread) => {
                 self.report.looked = true;
-                self.report.new = self.note(|state, _| Noted::save(state.take(&unread))).await?;
+                let take = |state: &mut InboxState, now| {
+                    let new = state.take(&unread);
+                    let alert = state.note_backlog(&unread).map(|has_begun| alert_backlog(has_begun, now));
+                    Noted { alerts: alert.into_iter().collect(), ..Noted::save(new) }
+                };
+                self.report.new = self.note(take).await?;
                 Ok(())
             }
             Err(error) if error.wait().is_some() => return Err(error),

@@ -28,6 +28,9 @@ const MOST_UNDATED: usize = 500;
 /// customers' verdicts come first.
 pub(crate) const MAX_IN_WORK: usize = 20;
 
+/// With more messages than this waiting for a later run, operators are alerted: the last one waits for ten minutes.
+const MOST_WAITING: usize = 5 * MAX_IN_WORK;
+
 /// A sender gets one acknowledgement in this time (Inbox Watch, G1).
 pub(crate) const COOLDOWN: Duration = Duration::from_secs(24 * 3600);
 
@@ -141,6 +144,9 @@ pub(crate) struct InboxState {
     wait_until: Option<Timestamp>,
     /// The code of the current failure, once operators were alerted to it.
     pub(crate) trouble: Option<String>,
+    /// Whether operators were alerted to messages that wait, and some still do.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_backlog: bool,
 }
 
 /// The reply to a run that asks for the lease.
@@ -330,6 +336,14 @@ impl InboxState {
         }
         self.trim();
         arrivals.len()
+    }
+
+    /// Counts the messages that wait for a later run. If operators must learn of a change, returns whether a backlog has
+    /// begun, as opposed to ended.
+    pub(crate) fn note_backlog(&mut self, unread: &Arrivals) -> Option<bool> {
+        let waiting = unread.messages.iter().filter(|arrival| !self.is_seen(arrival)).count();
+        let has_backlog = if self.has_backlog { waiting > 0 } else { waiting > MOST_WAITING };
+        (std::mem::replace(&mut self.has_backlog, has_backlog) != has_backlog).then_some(has_backlog)
     }
 
     fn is_seen(&self, arrival: &Arrival) -> bool {

@@ -325,6 +325,21 @@ fn a_flood_is_worked_off_in_order() {
     assert_eq!(recipients[..3], ["s0@example.com", "s1@example.com", "s2@example.com"]);
 }
 
+/// A flood delays replies and disclosures, so operators learn of it once, and of its end.
+#[test]
+fn a_backlog_alerts_once_and_so_does_its_end() {
+    let world = begun();
+    for number in 0..200 {
+        world.state().inbox.push(unread(&format!("f{number:03}"), number % 60, &format!("s{number}@example.com")));
+    }
+    let alerts = || ["a run handles", "waits for a later run any more"].map(|words| alerts_with(&world, words));
+    looks(&world, 9, "a backlog");
+    assert_eq!(alerts(), [1, 0]);
+    looks(&world, 3, "its end");
+    assert_eq!(alerts(), [1, 1]);
+    assert_eq!(world.state().broadcasts.len(), 200);
+}
+
 /// Inbox Watch, V3: every sender is acknowledged, and an alert says that the message's sale is unknown.
 #[test]
 fn a_message_that_cannot_be_linked_is_acknowledged_all_the_same() {

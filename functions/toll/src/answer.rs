@@ -10,7 +10,7 @@ use domain::{
     toll::{Answered, Offer},
 };
 use gates::Gate;
-use generation::{Background, Generated, Policy, Question, Tracked, generate};
+use generation::{Background, Generated, NoVerdict, Policy, Question, Tracked, generate};
 use retrieval::{References, RetrievalError};
 use runtime::{Interrupted, telemetry, within};
 use serde_json::{Value, json};
@@ -22,8 +22,21 @@ const SECOND_REPLY_MARGIN: Duration = Duration::from_millis(200);
 
 /// The outcome: the answer or the reason of the failure, each with its audit records.
 pub(crate) struct Made {
-    pub(crate) answer: Result<Answered, String>,
+    pub(crate) answer: Result<Answered, NoAnswer>,
     pub(crate) records: Vec<Record>,
+}
+
+/// Why there is no answer.
+pub(crate) struct NoAnswer {
+    pub(crate) why: String,
+    /// Whether a model worked on the question, which we pay for.
+    pub(crate) is_worked_on: bool,
+}
+
+impl NoAnswer {
+    const fn worked_on(why: String) -> Self {
+        Self { why, is_worked_on: true }
+    }
 }
 
 /// Makes the answer to a question. The payment is not settled yet, so a failure costs the customer only time.
@@ -53,7 +66,7 @@ async fn ask_model(
     offer: Offer,
     query: &Query,
     evaluation: &Evaluation,
-) -> Result<(References, Generated), String> {
+) -> Result<(References, Generated), NoAnswer> {
     let journal = ports.journal;
     let breakers =
         Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock: journal.clock };
@@ -87,9 +100,9 @@ async fn ask_model(
         Ok(Err(error)) => {
             tracing::error!(purchase = id.reference(), error = telemetry::chain(&error), "the corpus cannot be read");
             ports.meter.record(&[Metric::TollCorpusUnreadable.once()], journal.clock.now());
-            Err(format!("retrieval: {error}"))
+            Err(NoAnswer { why: format!("retrieval: {error}"), is_worked_on: false })
         }
-        Err(interrupted) => Err(format!("the model: {interrupted}")),
+        Err(interrupted) => Err(NoAnswer::worked_on(format!("the model: {interrupted}"))),
     }
 }
 
@@ -111,15 +124,21 @@ fn checked_answer(
         .collect();
     let verdict = match &generated.verdict {
         Ok(verdict) => verdict,
-        Err(why) => return Made { answer: Err(format!("the model: {why:?}")), records },
+        Err(why) => {
+            // A model that may not be asked now, or was not reached for a reason of ours.
+            let is_worked_on = !matches!(why, NoVerdict::NotBefore(_) | NoVerdict::NotReady(_));
+            return Made { answer: Err(NoAnswer { why: format!("the model: {why:?}"), is_worked_on }), records };
+        }
     };
     let gate = gates::run(Gate::BeforeDelivery, verdict.texts());
     records.push(gate.record(now, asked_at));
     let Some(texts) = gate.delivered() else {
-        return Made { answer: Err("the content filter holds the reply".to_owned()), records };
+        let why = "the content filter holds the reply".to_owned();
+        return Made { answer: Err(NoAnswer::worked_on(why)), records };
     };
     if let Err(problem) = evaluation.check_reply(&texts.join("\n")) {
-        return Made { answer: Err(format!("the authority gate refuses the reply: {problem}")), records };
+        let why = format!("the authority gate refuses the reply: {problem}");
+        return Made { answer: Err(NoAnswer::worked_on(why)), records };
     }
     let verdict = verdict.clone().with_texts(texts);
     let facts = facts(generated, references, &verdict, offer, evaluation);

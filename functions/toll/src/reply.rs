@@ -168,6 +168,12 @@ pub(crate) fn no_answer() -> Reply {
     )
 }
 
+/// Too many attempts at the answer failed, and this payment gets no further one.
+pub(crate) fn exhausted() -> Reply {
+    let sentence = "The analysis of this question failed several times, and this payment buys no further attempt. We do not charge it, and give the money back if somebody else has submitted it. Please ask another question with a new payment.";
+    Reply::error(409, "unanswered", sentence)
+}
+
 /// The facilitator or the node could not be reached.
 pub(crate) fn unreachable() -> Reply {
     unavailable(

@@ -153,6 +153,16 @@ impl PaidRequest<'_> {
         reply::owed()
     }
 
+    /// Replies that this payment buys no answer, because too many attempts at it failed. If its money has reached us
+    /// nevertheless, the schedule finds it.
+    async fn exhausted(&self, found: Versioned<Purchase>) -> Reply {
+        if found.value.signed().is_none() {
+            return self.owed(found).await;
+        }
+        self.note_beside(found, TollStatus::RagFail, "too many attempts at the answer failed").await;
+        reply::exhausted()
+    }
+
     /// Records an outcome that is stored already. A record that fails is counted, and withholds nothing that was paid
     /// (Audit Trail, failure mode 1).
     async fn note_beside(&self, found: Versioned<Purchase>, status: TollStatus, why: &str) {
@@ -208,6 +218,9 @@ impl PaidRequest<'_> {
             let why = format!("authority gate: {} {}", self.evaluation.state(), self.evaluation.reason_code());
             self.note(purchase, TollStatus::RagFail, &why).await?;
             return Ok(Reply::json(reply::DECLINED, &json!(body)));
+        }
+        if purchase.value.is_exhausted() {
+            return Ok(self.exhausted(purchase).await);
         }
         if let Some(signed) = purchase.value.signed() {
             let verified = match self.verified(purchase.version == 0, signed, now).await {

@@ -16,7 +16,8 @@ use support::{
     site::{Call, Site},
     *,
 };
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Plan, World, run};
+use toll::handle;
 
 const OTHER_QUESTION: &str = "Open a third shop?";
 const NAME: &str = "pay_7d5d747be160e280504c099d984bcfe0";
@@ -321,4 +322,58 @@ fn payments_without_funds_cause_few_questions_and_others_are_not_counted() {
     assert!(!call("198.51.100.7").contains("Too many payments"));
     world.plan(Plan::none());
     assert_eq!((sent(1, "203.0.113.7"), sent(122, "203.0.113.7")), (200, 429), "what was bought is there");
+}
+
+/// The question's answer is held each time. Nobody pays for the model's calls, so they end.
+#[test]
+fn a_payment_without_an_answer_asks_the_model_a_few_times() {
+    let (world, payment) = offered();
+    let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
+    let hold = |world: &World| world.state().answers.push_back(Ok(testkit::reply(held.to_string())));
+    for _ in 0..8 {
+        hold(&world);
+        assert_code(&query(&world, &payment), 503, "no_answer");
+    }
+    let verified = asked(&world, "facilitator.verify");
+    for _ in 0..3 {
+        hold(&world);
+        assert_code(&query(&world, &payment), 409, "unanswered");
+    }
+    assert_eq!((world.state().prompts.len(), asked(&world, "facilitator.verify")), (8, verified));
+    assert_eq!(world.state().chain.settled, 0);
+    // A third party submits it meanwhile: the money is ours, and a human returns it.
+    submit(&world, &payment, true);
+    assert_code(&query(&world, &payment), 409, "unanswered");
+    look_after(&world, 400);
+    assert_code(&query(&world, &payment), 409, "owed");
+}
+
+#[test]
+fn a_transfer_without_an_answer_is_owed_after_a_few_attempts() {
+    let world = transferred(50_000);
+    let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
+    for _ in 0..8 {
+        world.state().answers.push_back(Ok(testkit::reply(held.to_string())));
+        assert_code(&show(&world, "/query", TRANSACTION), 503, "no_answer");
+    }
+    assert_code(&show(&world, "/query", TRANSACTION), 409, "owed");
+    assert_eq!(world.state().prompts.len(), 8);
+    look_after(&world, 3_601);
+    assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
+}
+
+/// While the circuit is open, no model works on the question, so an outage ends no purchase.
+#[test]
+fn an_outage_ends_no_purchase() {
+    let (world, payment) = offered();
+    let mut settings = settings();
+    settings.policy.breaker.failures = 5;
+    let ask = || run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap();
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    for _ in 0..20 {
+        assert_code(&ask(), 503, "no_answer");
+    }
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(61));
+    assert_eq!(ask().status(), 200);
 }

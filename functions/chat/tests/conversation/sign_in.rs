@@ -125,11 +125,26 @@ fn what_a_network_asks_for_beyond_its_limit_does_not_use_up_a_mailbox() {
     let world = world();
     for _ in 0..40 {
         links(&world, "someone@example.com", "203.0.113.7");
+        world.advance(Duration::from_secs(20));
     }
     assert_eq!(world.state().sent.len(), 5);
     assert_eq!(links(&world, "someone@example.com", "198.51.100.9"), 6);
     assert_eq!(links(&world, "other@example.com", "203.0.113.7"), 7);
     assert_eq!(refused_links(&world), 0, "customers get their links");
+}
+
+/// A network that names strangers' mailboxes leaves the others of that minute their links.
+#[test]
+fn one_network_does_not_use_up_what_all_have_in_a_minute() {
+    let world = world();
+    for n in 0..15 {
+        links(&world, &format!("stranger-{n}@example.com"), "203.0.113.7");
+    }
+    assert_eq!(world.state().sent.len(), 3);
+    assert_eq!(links(&world, "owner@example.com", "198.51.100.9"), 4);
+    assert_eq!(refused_links(&world), 0);
+    world.advance(Duration::from_secs(60));
+    assert_eq!(links(&world, "other@example.com", "203.0.113.7"), 5);
 }
 
 /// Links that the limit of all mailboxes refuses do not use up those of a mailbox. Operators learn of them.

@@ -127,6 +127,20 @@ fn a_run_takes_up_what_there_is_room_for_oldest_first() {
     assert_eq!(state.at_hand[19].id, "m20");
 }
 
+#[test]
+fn a_backlog_begins_with_more_than_a_hundred_that_wait_and_ends_with_none() {
+    let mut state = seeded();
+    let mut take = |most: usize| {
+        let all = arrivals((0..most).map(|second| arrival(second, &format!("m{second}"))).collect());
+        state.take(&all);
+        finish_all(&mut state);
+        state.note_backlog(&all)
+    };
+    assert_eq!([take(120), take(160)], [None, Some(true)], "100 wait, then 120");
+    let changes: Vec<_> = (0..7).map(|_| take(160)).collect();
+    assert_eq!(changes, [None, None, None, None, None, Some(false), None]);
+}
+
 /// Inbox Watch, FM-5.
 #[test]
 fn a_message_without_a_time_is_taken_up_once_and_hinders_nobody() {

@@ -202,6 +202,9 @@ async fn load(store: &dyn Purchases, id: &SessionId) -> Result<Option<Versioned<
 fn row(purchase: &Purchase) -> Value {
     let (payer, network) = payer(purchase);
     let why = match purchase.stage() {
+        Stage::Unanswered if purchase.is_exhausted() => {
+            "no answer after several attempts: nothing is settled, and no attempt follows"
+        }
         Stage::Unanswered => "no answer yet: nothing is settled, the same payment may ask again",
         Stage::Working { .. } => "the answer is being made: nothing is settled",
         Stage::Settling { .. } => "the answer is ready and its settlement is open: the schedule asks the chain",

@@ -86,10 +86,15 @@ impl ModelError {
         }
     }
 
-    /// Whether it concerns the service or our access to it, not this question: every sale would get it.
+    /// Whether it concerns the service or our access to it, not this question: every sale would get it. How much the
+    /// model thinks and writes depends on the question, so a reply that reaches its limit (`MAX_TOKENS`) is no outage.
     #[must_use]
-    pub const fn is_outage(&self) -> bool {
-        self.is_retriable() || matches!(self, Self::QuotaExhausted | Self::Unauthorized(_) | Self::Account(_))
+    pub fn is_outage(&self) -> bool {
+        match self {
+            Self::Incomplete(reason) => reason != "MAX_TOKENS",
+            Self::QuotaExhausted | Self::Unauthorized(_) | Self::Account(_) => true,
+            error => error.is_retriable(),
+        }
     }
 }
 
@@ -121,6 +126,8 @@ mod tests {
     fn what_may_pass_is_tried_again_and_what_every_sale_would_get_is_an_outage() {
         for (error, is_retriable, is_outage) in [
             (ModelError::Timeout, true, true),
+            (ModelError::Incomplete("MALFORMED_RESPONSE".to_owned()), true, true),
+            (ModelError::Incomplete("MAX_TOKENS".to_owned()), true, false),
             (ModelError::QuotaExhausted, false, true),
             (ModelError::Unauthorized(403), false, true),
             (ModelError::Account(402), false, true),

@@ -2,7 +2,7 @@
 //!
 //! | stage | what is true | what follows |
 //! |---|---|---|
-//! | unanswered | nothing is settled, no answer is kept | the same payment may ask again; when it has lapsed, the chain is asked once |
+//! | unanswered | nothing is settled, no answer is kept | the same payment may ask again, a few times; when it has lapsed, the chain is asked once |
 //! | working | one invocation makes the answer until its lease ends | an answer, or unanswered |
 //! | settling | the answer is kept and has not left | settled, or lapsed |
 //! | settled | the transfer to us is made; the answer may leave | the chain confirms it, or a human looks |
@@ -31,6 +31,11 @@ pub const PREFIX: &str = "cs_x402_";
 
 /// The number of repeated requests that are recorded; later ones are answered without a record.
 const MOST_RECORDED: u32 = 100;
+
+/// The number of attempts at one purchase's answer that a model worked on in vain; it gets no further one, because
+/// nobody pays for them. More than the failures that open a model's circuit: while it is open, no model works, so an
+/// outage alone ends no purchase.
+const MOST_UNANSWERED: u32 = 8;
 
 /// The digest cannot identify a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,8 +75,15 @@ pub struct Purchase {
     reminded_at: Option<Timestamp>,
     #[serde(default)]
     repeated: u32,
+    /// The attempts at an answer that a model worked on in vain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    unanswered: u32,
     #[serde(flatten)]
     trail: AuditTrail,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Purchase {
@@ -97,6 +109,7 @@ impl Purchase {
             looked_at: None,
             reminded_at: None,
             repeated: 0,
+            unanswered: 0,
             trail: AuditTrail::new(),
         }
     }
@@ -181,6 +194,12 @@ impl Purchase {
             Paid::Signed(signed) => Some(signed),
             Paid::Transferred { .. } => None,
         }
+    }
+
+    /// Whether models have worked on its answer too often in vain: no further attempt is made.
+    #[must_use]
+    pub const fn is_exhausted(&self) -> bool {
+        self.unanswered >= MOST_UNANSWERED
     }
 
     /// Counts a repeated request; `false` if it is not recorded any more.

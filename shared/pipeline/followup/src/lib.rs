@@ -12,7 +12,6 @@ use domain::{
     alert::Severity,
     message::{Message, OrderedBy},
     ports::{CacheEntry, Queue, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned},
-    sale::Fulfilment,
 };
 use serde_json::json;
 
@@ -92,9 +91,10 @@ pub async fn order(
         }
         let ordered = Ordered { notice: evaluation.notice() };
         if let Some(known) = store.load(&id).await? {
-            if matches!(known.value.fulfilment(), Fulfilment::Ordered { .. }) {
+            if known.value.needs_order(ports.journal.clock.now()) {
                 // The first caller may have crashed before it sent the message; the claim turns two messages into one
-                // verdict.
+                // verdict. A message that is younger than a minute, or waits for the model, gets no second one: a
+                // customer who repeats the request would fill the queue.
                 send(ports, &known.value, ordered_by).await;
             }
             let kept = ports.submissions.find(&id).await?;

@@ -1,7 +1,8 @@
 use super::*;
 use audit::Journal;
-use domain::{CachedVerdict, Timestamp, mail::Mail, money::Money};
+use domain::{CachedVerdict, Timestamp, mail::Mail, money::Money, sale::Fulfilment};
 use serde_json::json;
+use std::time::Duration;
 use testkit::{Plan, World, every_single_fault, run, sale::WithField};
 
 fn at(seconds: i64) -> Timestamp {
@@ -65,9 +66,24 @@ fn a_second_text_finds_it_used_and_the_same_text_finds_it_ordered() {
     go(&world, "And if the rent is higher?").unwrap().unwrap();
     assert!(matches!(go(&world, "And in Halifax?"), Some(Err(NotOrdered::Used))));
     go(&world, "And if the rent is higher?").unwrap().unwrap();
-    let state = world.state();
-    assert_eq!(state.submissions[&paid().followup()].query.as_str(), "And if the rent is higher?");
-    assert_eq!(state.queue.len(), 3, "its message may never have been sent");
+    assert_eq!(world.state().submissions[&paid().followup()].query.as_str(), "And if the rent is higher?");
+    assert_eq!(world.state().queue.len(), 1);
+    world.advance(Duration::from_secs(60));
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    assert_eq!(world.state().queue.len(), 2, "its message may never have been sent");
+}
+
+/// Its message waits in the queue until the model may be asked again.
+#[test]
+fn what_waits_for_the_model_is_not_sent_again() {
+    let world = world_of(delivered());
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    let waiting = Sale::ordered(paid().followup(), at(0)).with("unavailable_until", at(3_600));
+    world.state().sales.insert(paid().followup(), (waiting, 9));
+    world.advance(Duration::from_secs(600));
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    assert!(matches!(go(&world, "And in Halifax?"), Some(Err(NotOrdered::Used))));
+    assert_eq!(world.state().queue.len(), 1);
 }
 
 #[test]
@@ -224,6 +240,7 @@ fn whatever_breaks_it_is_ordered_once_with_one_text() {
             let answer = go(&world, "And in Halifax?");
             world.plan(Plan::none());
             let accepted = matches!(answer, Some(Ok(_)));
+            world.advance(Duration::from_secs(60));
             let again = go(&world, second).expect(&what);
             let kept = world.state().submissions[&paid().followup()].query.as_str().to_owned();
             assert!(!accepted || kept == "And in Halifax?", "{what}");

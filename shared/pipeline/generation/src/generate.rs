@@ -214,6 +214,10 @@ impl Asking<'_> {
         }
         if !error.is_retriable() {
             self.circuits.ended(model, &error).await;
+        } else if is_probe && !error.is_outage() {
+            // The service is up: the circuit closes, and the call is repeated like any other.
+            self.circuits.ended(model, &error).await;
+            self.admitted = Admitted::Call;
         }
         if let ModelError::NotReady(_) = &error {
             return NextStep::Finish;
@@ -247,7 +251,7 @@ impl Asking<'_> {
         let wait = policy.backoff.wait_after(self.attempt, ports.randomness.fraction());
         if gives_way(&error, left) && self.switch().await {
             if error.is_retriable() && !is_probe {
-                self.circuits.failed(model).await;
+                self.circuits.ended(model, &error).await;
             }
             // A throttled model says nothing about the next one; a failure of another kind may affect the next model
             // too.
@@ -270,7 +274,7 @@ impl Asking<'_> {
             (error, Some(wait)) if error.is_retriable() => ports.pause.pause(wait).await,
             (error, _) => {
                 if error.is_retriable() {
-                    self.circuits.failed(model).await;
+                    self.circuits.ended(model, &error).await;
                 } else if matches!(error, ModelError::UnknownModel | ModelError::QuotaExhausted) {
                     self.models.explain_end(&mut self.generated);
                 }

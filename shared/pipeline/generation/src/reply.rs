@@ -46,11 +46,7 @@ pub async fn reply(
             }
             Err(error) => {
                 tracing::warn!(session = session.prefix(), model, %error, "[gemini] a reply of the chat failed");
-                if error.is_retriable() {
-                    circuits.failed(model).await;
-                } else {
-                    circuits.ended(model, &error).await;
-                }
+                circuits.ended(model, &error).await;
                 last = NotReplied::Failed(error);
             }
         }

@@ -88,6 +88,13 @@ fn a_purchase_says_what_is_known_of_its_money() {
         assert_eq!(resolve(&mut lapsed, &operator, NOW).answer, untraced);
         assert_eq!(why(&lapsed).ends_with("dealt with"), untraced, "{}", why(&lapsed));
     }
+    let mut exhausted = transferred("f");
+    assert!(why(&exhausted).ends_with("may ask again"));
+    while !exhausted.is_exhausted() {
+        exhausted.claim("one", NOW, Duration::from_secs(1));
+        exhausted.give_up("one", true).unwrap();
+    }
+    assert!(why(&exhausted).ends_with("no attempt follows"));
     let odd = transferred("d").of_amount(60_000);
     assert_eq!(row(&odd)["amount_usdc"], json!(0.06));
 }

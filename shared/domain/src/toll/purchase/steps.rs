@@ -34,6 +34,7 @@ impl Purchase {
     pub fn claim(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claimed {
         match &self.stage {
             Stage::Working { owner: other, until } if *until > now && other != owner => Claimed::Busy,
+            Stage::Unanswered if self.is_exhausted() => Claimed::Ended,
             Stage::Unanswered | Stage::Working { .. } => {
                 self.stage = Stage::Working { owner: owner.to_owned(), until: now.plus(lease) };
                 Claimed::Granted
@@ -54,14 +55,15 @@ impl Purchase {
         matches!(&self.stage, Stage::Working { owner, .. } if owner == holder)
     }
 
-    /// Ends a claim without an answer.
+    /// Ends a claim without an answer. `is_counted` says whether a model worked on it.
     ///
     /// # Errors
     /// [`Refused`] when another invocation holds the claim by now.
-    pub fn give_up(&mut self, owner: &str) -> Result<(), Refused> {
+    pub fn give_up(&mut self, owner: &str, is_counted: bool) -> Result<(), Refused> {
         if !self.is_held_by(owner) {
             return Err(Refused);
         }
+        self.unanswered = self.unanswered.saturating_add(u32::from(is_counted));
         self.stage = Stage::Unanswered;
         Ok(())
     }

@@ -36,7 +36,7 @@ fn one_invocation_makes_the_answer_and_another_follows_it_when_it_dies() {
     assert_eq!(purchase.claim("two", at(39), LEASE), Claimed::Busy);
     assert_eq!(purchase.claim("two", at(40), LEASE), Claimed::Granted);
     assert_eq!(purchase.answer("one", answered(), at(41)), Err(Refused));
-    assert_eq!(purchase.give_up("one"), Err(Refused));
+    assert_eq!(purchase.give_up("one", true), Err(Refused));
     assert_eq!(purchase.answer("two", answered(), at(41)), Ok(()));
     assert_eq!(purchase.claim("three", at(99), LEASE), Claimed::Ended);
 }
@@ -229,6 +229,24 @@ fn repeated_requests_are_recorded_up_to_their_limit() {
         assert!(paid.repeat(), "{count}");
     }
     assert!(!paid.repeat());
+}
+
+/// Attempts that no model worked on are not counted. The schedule still asks the chain whether the payment reached us.
+#[test]
+fn a_purchase_gets_a_few_attempts_at_its_answer() {
+    let mut unpaid = purchase();
+    for count in 0..MOST_UNANSWERED {
+        for is_counted in [false, true] {
+            assert_eq!(unpaid.claim("one", at(10), LEASE), Claimed::Granted, "{count}");
+            unpaid.give_up("one", is_counted).unwrap();
+        }
+    }
+    assert!(unpaid.is_exhausted());
+    assert_eq!(unpaid.claim("one", at(10), LEASE), Claimed::Ended);
+    assert_eq!(unpaid.next(), Some((List::Machines, at(160))));
+    let stored = serde_json::to_value(&unpaid).unwrap();
+    assert!(serde_json::from_value::<Purchase>(stored).unwrap().is_exhausted());
+    assert_eq!(unpaid.settled("0xt", true, at(161)), Ok(true), "it is owed");
 }
 
 #[test]

@@ -133,6 +133,41 @@ fn a_refused_key_or_account_opens_the_circuit_and_refused_questions_do_not() {
     }
 }
 
+fn cut() -> ModelError {
+    ModelError::Incomplete("MAX_TOKENS".to_owned())
+}
+
+/// The asker decides how long the reply is. The other questions are answered.
+#[test]
+fn replies_that_reach_their_limit_open_no_circuit() {
+    let world = world();
+    for _ in 0..6 {
+        assert!(generated(&world, [Err(cut()), Err(cut()), Err(cut())]).verdict.is_err());
+    }
+    world.state().prompts.clear();
+    assert!(generated(&world, [good()]).verdict.is_ok());
+    assert_eq!(models_asked(&world), ["model-a"]);
+    for _ in 0..6 {
+        assert!(replied(&world, [Err(cut()), Err(cut())]).is_err());
+    }
+    world.state().prompts.clear();
+    assert!(replied(&world, [good()]).is_ok());
+    assert_eq!(models_asked(&world), ["model-a"]);
+    assert!(world.state().alerts.is_empty());
+}
+
+/// The half-open call shows that the service is up, and the failure is the question's own.
+#[test]
+fn a_half_open_call_whose_reply_reaches_its_limit_closes_the_circuit_and_counts_for_its_sale() {
+    let world = world();
+    open_circuit(&world, "model-a");
+    let failed = generated(&world, [Err(cut()), Err(cut()), Err(cut())]);
+    assert!(matches!(failed.verdict, Err(NoVerdict::Failed(_))), "{:?}", failed.verdict);
+    assert_eq!(models_asked(&world), ["model-a", "model-a", "model-b"]);
+    let state = world.state();
+    assert!(["model-a", "model-b"].iter().all(|model| state.breakers.get(*model).is_none_or(|it| it.0.is_fresh())));
+}
+
 #[test]
 fn nothing_a_model_says_reaches_an_alert_but_a_short_code() {
     let world = world();
@@ -276,14 +311,29 @@ fn a_model_that_does_not_exist_is_no_failure_of_its_circuit() {
     assert_eq!(failures, 0);
 }
 
+struct Deaf;
+
+#[async_trait::async_trait]
+impl domain::ports::Listener for Deaf {
+    async fn hear(&mut self, _text: &str) {}
+}
+
+/// Asks for a reply of the chat.
+fn replied(
+    world: &World,
+    answers: impl IntoIterator<Item = Result<ModelReply, ModelError>>,
+) -> Result<ModelReply, crate::NotReplied> {
+    world.state().answers = answers.into_iter().collect();
+    let chat = Policy { caller: domain::breaker::Caller::Chat, ..policy() };
+    let query = Query::parse("Open a second shop?").unwrap();
+    let prompt = question(&query).prompt(false, None);
+    let session = SessionId::parse("cs_chat_1").unwrap();
+    run(crate::reply(ports(world), &chat, &session, &prompt, &mut Deaf)).unwrap()
+}
+
 /// The chat gives a call up after ten seconds, and an order after 45.
 #[test]
 fn a_model_that_is_too_slow_for_the_chat_still_answers_orders() {
-    struct Deaf;
-    #[async_trait::async_trait]
-    impl domain::ports::Listener for Deaf {
-        async fn hear(&mut self, _text: &str) {}
-    }
     let world = world();
     let chat = Policy { models: vec!["model-a".to_owned()], caller: domain::breaker::Caller::Chat, ..policy() };
     let query = Query::parse("Open a second shop?").unwrap();
