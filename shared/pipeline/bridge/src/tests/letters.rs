@@ -145,6 +145,26 @@ fn the_mails_of_a_long_thread_are_removed_in_several_runs() {
     assert_eq!(steps(&world).iter().filter(|step| *step == "mails_removed").count(), 1);
 }
 
+/// Exchange may put an answer into a conversation of its own. The mailbox's id of a posted mail leads to it.
+#[test]
+fn a_posted_mail_outside_our_conversations_is_removed_too() {
+    let world = granted();
+    answers(&world, 0);
+    world.state().conversations.clear();
+    let posted = || {
+        let address = EmailAddress::parse(ADDRESS).unwrap();
+        run(post_mail(ports(&world), &who(), "answer-0", &address, &message(TEXT))).unwrap().unwrap()
+    };
+    assert!(posted() && posted());
+    let kept = || run(load(ports(&world), &who())).unwrap().unwrap().bridge.value.posted_mails().to_vec();
+    assert_eq!(kept(), ["answer-0"], "once");
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    assert_eq!((kept().len(), mails_left(&world)), (1, 1));
+    world.advance(Duration::from_secs(600));
+    mailing(&world).unwrap().unwrap();
+    assert_eq!((kept().len(), mails_left(&world)), (0, 0));
+}
+
 #[test]
 fn every_fault_at_every_effect_of_the_removal_of_mails() {
     let clean = erased();
