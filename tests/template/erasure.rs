@@ -2,7 +2,7 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, target},
+    model::{Template, list, root, target},
     patch::{property, set},
 };
 use domain::erasure::PLACES;
@@ -33,6 +33,24 @@ fn erasure_knows_every_place_that_keeps_anything() {
     assert_rule(rule, set("/Resources/TranscriptsBucket", bucket), "TranscriptsBucket: erasure does not know");
     let queue = json!({ "Type": "AWS::SQS::Queue" });
     assert_rule(rule, set("/Resources/WishesQueue", queue), "WishesQueue: erasure does not know");
+}
+
+/// A vendor is no resource of the template.
+#[test]
+fn erasure_knows_what_every_vendor_keeps() {
+    let vendors = std::fs::read_dir(root().join("shared/vendors")).expect("the vendors' crates");
+    let names = vendors.map(|vendor| vendor.expect("a folder").file_name().to_string_lossy().into_owned());
+    for vendor in names.chain(["ses".to_owned()]) {
+        let place = match vendor.as_str() {
+            "chain" => "purchases in USDC",
+            "gemini" => "Gemini",
+            "graph" => "the mailbox",
+            "ses" => "Amazon SES",
+            "stripe" => "Stripe",
+            unknown => panic!("erasure does not know what {unknown} keeps"),
+        };
+        assert!(PLACES.iter().any(|known| known.covers(place)), "{place}");
+    }
 }
 
 fn archive_is_removed_by_erasure_alone(template: &Template) -> Vec<String> {

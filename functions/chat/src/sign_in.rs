@@ -114,7 +114,7 @@ async fn mail(
     };
     let draft = ports.mailbox.create_draft(&mail).await?;
     let sent = ports.mailbox.send_draft(&draft).await;
-    // A draft of SES's mails would stay in the table for 30 days, with the address and the link.
+    // A draft of SES's mails would stay in the table for hours, with the address and the link.
     if sent.as_ref().is_err_and(is_unsent)
         && let Err(error) = ports.mailbox.discard_draft(&draft).await
     {

@@ -24,8 +24,14 @@ pub(crate) enum Linked {
         /// The specific answer to a reply that asks for a follow-up, or tells of a crisis or an emergency.
         answer: Option<String>,
     },
-    /// A mail about a Bridge, and its thread has the text.
-    Bridge,
+    /// A mail about a Bridge.
+    Bridge {
+        /// The name of the Bridge's mails. `None` if the Bridge is erased: its acknowledgement would carry the name of
+        /// mails that are removed already.
+        name: Option<SessionId>,
+        /// Whether its thread has the text.
+        is_posted: bool,
+    },
     /// Nothing that is known.
     Nothing,
 }
@@ -41,8 +47,11 @@ impl Watch<'_> {
     ) -> Result<Linked, WatchError> {
         let Some(session) = self.sale_of(message).await? else { return Ok(Linked::Nothing) };
         if let Some(member) = bridge::subscriber_of(&session) {
+            // Before the post: an erasure that comes later also removes an acknowledgement with the name.
+            let held = bridge::load(self.ports.bridges, &member).await?;
+            let name = held.bridge.value.acceptance().map(|_| session);
             let is_posted = self.post(id, &member, sender, text).await?;
-            return Ok(if is_posted { Linked::Bridge } else { Linked::Nothing });
+            return Ok(Linked::Bridge { name, is_posted });
         }
         let Some(sale) = self.ports.store.load(&session).await? else {
             tracing::warn!(session = session.prefix(), "a reply to a mail of a sale that is not known");

@@ -217,7 +217,12 @@ impl Watch<'_> {
                 Linked::Sale { session: of, locale, answer: asked } => {
                     (session, country, answer) = (Some(of), locale, asked);
                 }
-                Linked::Bridge => {}
+                Linked::Bridge { name, is_posted } => {
+                    if !is_posted {
+                        self.inquire(id, &address).await?;
+                    }
+                    session = name;
+                }
                 Linked::Nothing => self.inquire(id, &address).await?,
             }
         }

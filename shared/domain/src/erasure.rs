@@ -125,6 +125,31 @@ pub const PLACES: &[Place] = &[
         effect: ErasureEffect::Expires("earlier states of the table can be brought back for 35 days"),
     },
     Place {
+        names: &["other messages in the mailbox"],
+        effect: ErasureEffect::ByHand(
+            "messages that answer no mail of ours, their acknowledgements, bounces: search it for the address and \
+             purge them",
+        ),
+    },
+    Place {
+        names: &["messages that are purged from the mailbox"],
+        effect: ErasureEffect::Expires(
+            "Exchange keeps them until its retention of deleted items ends (14 days by default, at most 30), and as \
+             long as the mailbox is under a hold",
+        ),
+    },
+    Place {
+        names: &["Amazon SES"],
+        effect: ErasureEffect::ByHand(
+            "if it sends the mails: an address that bounced or complained may be on the account's suppression list \
+             (aws sesv2 delete-suppressed-destination)",
+        ),
+    },
+    Place {
+        names: &["Gemini"],
+        effect: ErasureEffect::Expires("prompts and answers are kept for 55 days, to detect abuse"),
+    },
+    Place {
         names: &["operators' own mailboxes"],
         effect: ErasureEffect::ByHand("lines about incoming mail name the sender and the subject"),
     },
@@ -170,6 +195,12 @@ mod tests {
         let mut emptied: Vec<Store> = emptied.collect();
         emptied.sort();
         assert_eq!(emptied, Store::ALL);
+    }
+
+    /// Inquiries, their acknowledgements and bounces name no sale, so no command finds them.
+    #[test]
+    fn the_steps_by_hand_include_what_no_command_finds_in_the_mailbox() {
+        assert!(by_hand().any(|(place, how)| place.contains("the mailbox") && how.contains("purge")));
     }
 
     /// Inbox-watch tells the ops topic each incoming mail's sender and subject.

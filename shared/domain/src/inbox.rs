@@ -180,7 +180,8 @@ pub struct Acknowledgement {
     pub subject: String,
     /// The body, plain text.
     pub body: String,
-    /// The sale whose mail the message answers, if it is known: an erasure of the sale removes the acknowledgement too.
+    /// The sale or the Bridge whose mail the message answers, if it is known: its erasure removes the acknowledgement
+    /// too.
     pub session: Option<SessionId>,
 }
 

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// The suffix of a follow-up's id. Stripe's ids have no hyphen.
 pub(crate) const FOLLOWUP: &str = "-followup";
 
+/// The prefix of the names of sign-in mails.
+const SIGN_IN_MAILS: &str = "cs_link_";
+
 /// The number of last characters that name a sale.
 const REFERENCE: usize = 8;
 
@@ -40,7 +43,13 @@ impl SessionId {
     /// The name of sign-in mails, which are about no sale. It has the form of a session id, and Stripe issues none of
     /// this form.
     pub(crate) fn of_sign_in_mails(number: i64) -> Self {
-        Self(format!("cs_link_{number}"))
+        Self(format!("{SIGN_IN_MAILS}{number}"))
+    }
+
+    /// Whether it is the name of sign-in mails.
+    #[must_use]
+    pub fn is_of_sign_in_mails(&self) -> bool {
+        self.0.starts_with(SIGN_IN_MAILS)
     }
 
     /// The id of this session's follow-up; for a follow-up, its own id.

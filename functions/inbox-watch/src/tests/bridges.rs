@@ -4,6 +4,7 @@ use super::*;
 use domain::{
     chat::{BRIDGE_PREFIX, CURRENT_AGREEMENT, SubscriberId, SubscriberKey},
     operator::Operator,
+    ports::StoredMails,
 };
 
 const MEMBER: &str = "member@example.com";
@@ -38,6 +39,12 @@ fn mails(world: &World, id: &str, sender: &str, text: &str) {
     arrives(world, id, sender, text);
 }
 
+/// The mails that an erasure of the Bridge removes.
+fn removable(world: &World) -> Vec<String> {
+    let name = SessionId::parse(format!("{BRIDGE_PREFIX}{}", who().as_str())).unwrap();
+    run(StoredMails::of_sale(world, &name, &[])).unwrap().unwrap()
+}
+
 /// The texts of the thread, oldest first.
 fn thread(world: &World) -> Vec<String> {
     let held = run(bridge::load(bridges(world), &who())).unwrap().unwrap();
@@ -53,6 +60,7 @@ fn a_members_reply_by_mail_is_in_the_thread_and_operators_are_alerted() {
     assert_eq!(alerts_with(&world, "BRIDGE_MESSAGE"), 1);
     assert!(!is_inquiry(&world, "m1"), "it is work on the Bridge, and no second one");
     assert_eq!(outcomes(&world), ["sent"], "acknowledged like every message");
+    assert_eq!(removable(&world), ["m1", "ack-0"]);
     mails(&world, "m2", MEMBER, "And Thursday.");
     look(&world, "b").unwrap().unwrap();
     assert_eq!(thread(&world), [TEXT, "And Thursday."]);
@@ -78,6 +86,8 @@ fn a_reply_that_is_not_posted_is_an_inquiry() {
         look(&world, "a").unwrap().unwrap();
         assert_eq!(thread(&world), Vec::<String>::new(), "{what}");
         assert!(is_inquiry(&world, "m1"), "{what}");
+        let acknowledged = world.state().sent.len();
+        assert_eq!(removable(&world).len(), 2 * acknowledged, "{what}: the message and its acknowledgement");
     }
 }
 
@@ -87,6 +97,7 @@ fn a_members_disclosure_is_in_the_thread_and_answered_with_the_resources() {
     look(&world, "a").unwrap().unwrap();
     look(&world, "b").unwrap().unwrap();
     assert_eq!(thread(&world), ["I want to kill myself"]);
+    assert_eq!(removable(&world), ["m1", "ack-0"], "the mail with the resources");
     let state = world.state();
     let sent: Vec<&str> = state.sent.iter().map(|(_, mail)| mail.body.as_str()).collect();
     assert!(sent.len() == 1 && sent[0].starts_with(domain::texts::CRISIS), "{sent:?}");
@@ -117,4 +128,5 @@ fn a_reply_to_an_erased_bridge_is_not_posted() {
     look(&world, "a").unwrap().unwrap();
     assert_eq!(thread(&world), Vec::<String>::new());
     assert!(is_inquiry(&world, "m1"));
+    assert!(world.state().acknowledged.is_empty(), "the mails of the Bridge may be removed already");
 }

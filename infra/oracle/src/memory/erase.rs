@@ -10,14 +10,21 @@ use clap::Args;
 use domain::{
     EmailAddress, Operator, Secret,
     chat::{Account, SubscriberId, SubscriberKey},
+    erasure::by_hand,
     ports::{SecretSource, Versioned},
 };
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// What the erasure of a memory leaves to a human.
-const BY_HAND: [&str; 1] =
-    ["Stripe: a subscription goes on charging until you cancel it; then redact the customer in the dashboard"];
+/// The step at Stripe, where a member may have a subscription.
+const AT_STRIPE: &str =
+    "Stripe: a subscription goes on charging until you cancel it; then redact the customer in the dashboard";
+
+/// What the erasure of a memory leaves to a human: a member's mails are in the same places as a buyer's.
+fn hands() -> Vec<String> {
+    let elsewhere = by_hand().filter(|(place, _)| *place != "Stripe").map(|(place, how)| format!("{place}: {how}"));
+    std::iter::once(AT_STRIPE.to_owned()).chain(elsewhere).collect()
+}
 
 #[derive(Args)]
 pub(crate) struct EraseArguments {
@@ -45,7 +52,7 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
             false => "an erasure is under way already",
         };
         writeln!(output, "{}: {sentence}", id.prefix())?;
-        for step in BY_HAND {
+        for step in hands() {
             writeln!(output, "by hand   {step}")?;
         }
     }
@@ -104,7 +111,7 @@ async fn begin(
     let begun = forgetting::begin(journal, account, Some(operator)).await;
     let (account, began) = begun.or_failed("the erasure may not have begun")?;
     let ends_after = account.value.erasure().map(|erasure| erasure.due().to_iso());
-    Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after, "by_hand": BY_HAND }))
+    Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after, "by_hand": hands() }))
 }
 
 #[cfg(test)]
@@ -138,6 +145,8 @@ mod tests {
         let begun = live(begin(journal, account(), &operator)).unwrap().unwrap();
         assert_eq!((&begun["began"], &begun["ends_after"]), (&json!(true), &json!("2027-01-15T08:02:00.000Z")));
         assert!(begun["by_hand"][0].to_string().contains("cancel"), "{begun}");
+        assert!(begun["by_hand"].to_string().contains("other messages in the mailbox"), "{begun}");
+        assert_eq!(begun["by_hand"].to_string().matches("Stripe").count(), 1, "{begun}");
         assert_ne!(bind(), before, "the evidence is of the account as it was");
         assert_eq!(live(begin(journal, account(), &operator)).unwrap().unwrap()["began"], false);
         assert!(world.state().log.values().any(|line| line.contains("asked for by letter")));

@@ -126,6 +126,10 @@ pub struct Bridge {
     /// When it was erased, while its mails are in the mailbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erased_at: Option<Timestamp>,
+    /// The mailbox's ids of the posted mails. An erasure keeps them until these mails are removed: the mailbox may have
+    /// put one into a conversation without a mail of ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    posted_mails: Vec<String>,
     #[serde(flatten)]
     trail: AuditTrail,
 }
@@ -134,7 +138,15 @@ impl Bridge {
     /// The Bridge of a subscriber who has not accepted the agreement.
     #[must_use]
     pub const fn new(id: SubscriberId) -> Self {
-        Self { id, stage: Stage::Offered, thread: Vec::new(), letter: None, erased_at: None, trail: AuditTrail::new() }
+        Self {
+            id,
+            stage: Stage::Offered,
+            thread: Vec::new(),
+            letter: None,
+            erased_at: None,
+            posted_mails: Vec::new(),
+            trail: AuditTrail::new(),
+        }
     }
 
     /// The subscriber.
@@ -300,9 +312,23 @@ impl Bridge {
         self.erased_at.map(|at| at.plus(MAILS_SETTLE))
     }
 
+    /// The mailbox's ids of the mails whose texts were posted, until an erasure has removed them.
+    #[must_use]
+    pub fn posted_mails(&self) -> &[String] {
+        &self.posted_mails
+    }
+
+    /// Keeps the mailbox's id of a mail whose text is posted.
+    pub fn record_posted_mail(&mut self, mail: &str) {
+        self.posted_mails.push(mail.to_owned());
+    }
+
     /// Records that the mails of an erased Bridge are removed. Returns `None` if that is already recorded.
     pub fn record_mails_removed(&mut self) -> Option<BridgeEvent> {
-        self.erased_at.take().map(|_| BridgeEvent::MailsRemoved)
+        self.erased_at.take().map(|_| {
+            self.posted_mails.clear();
+            BridgeEvent::MailsRemoved
+        })
     }
 }
 

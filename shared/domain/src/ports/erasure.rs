@@ -16,8 +16,9 @@ pub trait SaleData: Send + Sync {
 /// The mails in the mailbox that carry a name: of a sale, a Bridge or an hour of sign-in links.
 #[async_trait]
 pub trait StoredMails: Send + Sync {
-    /// The ids of a sale's drafts and sent mails, of the messages in their conversations, and of those `known` messages
-    /// that still exist.
+    /// The ids of a sale's drafts and sent mails, of those `known` messages that still exist, and of the messages in
+    /// the conversations of both. Messages that are found only by their conversation come first: remove them in this
+    /// order, because after a failure only the others lead to them.
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError>;
     /// The ids of the drafts and sent mails with this name, without other messages in their conversations.
     async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError>;

@@ -106,6 +106,18 @@ pub async fn post(
     message: &Message,
     disclosed: Option<&Evaluation>,
 ) -> Result<Versioned<Bridge>, StepNotTaken> {
+    post_text(ports, who, id, message, disclosed, None).await
+}
+
+/// As [`post`]. `mail` is the mailbox's id of the mail that has the message.
+pub(crate) async fn post_text(
+    ports: Ports<'_>,
+    who: &SubscriberId,
+    id: &ExchangeId,
+    message: &Message,
+    disclosed: Option<&Evaluation>,
+    mail: Option<&str>,
+) -> Result<Versioned<Bridge>, StepNotTaken> {
     let held = load(ports, who).await?;
     let state = held.bridge.value.state(ports.journal.clock.now());
     if !held.bridge.value.is_granted(ports.journal.clock.now()) {
@@ -115,6 +127,9 @@ pub async fn post(
     let sealed = held.sealer(ports.keys).await?.seal_message(id, message.as_str())?;
     let decide = |bridge: &mut Bridge, now| {
         let posted = of_memory(bridge, &memory).and_then(|bridge| bridge.post(id, &sealed, now));
+        if let (Ok(Some(_)), Some(mail)) = (&posted, mail) {
+            bridge.record_posted_mail(mail);
+        }
         let change = change(bridge, posted, now);
         match (&change.answer, disclosed) {
             (Ok(Some(_)), Some(disclosed)) => {

@@ -112,7 +112,7 @@ async fn remove_mails(
     bridge: Versioned<Bridge>,
 ) -> Result<Option<Versioned<Bridge>>, NotHandled> {
     let name = SessionId::parse(bridge.value.stream()).map_err(|_| BridgeError::Unreadable("name"))?;
-    let found = letters.mails.of_sale(&name, &[]).await.map_err(NotHandled::Mails)?;
+    let found = letters.mails.of_sale(&name, bridge.value.posted_mails()).await.map_err(NotHandled::Mails)?;
     for id in found.iter().take(REMOVED_AT_ONCE) {
         letters.mails.remove(id).await.map_err(NotHandled::Mails)?;
     }

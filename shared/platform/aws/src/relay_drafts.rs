@@ -19,6 +19,10 @@ use std::time::Duration;
 /// The time for which a draft is stored; the longest schedule of retries takes three days.
 const DRAFT_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// The time for which a draft with a link for signing in is stored: nothing retries it, and the mails themselves stay
+/// as long.
+const SIGN_IN_DRAFT_LIFETIME: Duration = Duration::from_secs(2 * 3600);
+
 /// The time in which a reply to a mail is linked to its sale.
 const LINK_LIFETIME: Duration = Duration::from_secs(400 * 24 * 3600);
 
@@ -50,8 +54,9 @@ impl RelayDrafts for DynamoSales {
     }
 
     async fn save(&self, id: &RelayDraftId, draft: &RelayDraft, expected: u64) -> Result<u64, SaveError> {
+        let lifetime = if id.session.is_of_sign_in_mails() { SIGN_IN_DRAFT_LIFETIME } else { DRAFT_LIFETIME };
         let mut item = draft_key(id);
-        item.extend([expiring(DRAFT_LIFETIME)]);
+        item.extend([expiring(lifetime)]);
         self.put_document(step("draft write", id), item, draft, expected).await
     }
 

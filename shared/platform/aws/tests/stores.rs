@@ -519,6 +519,21 @@ async fn all_rows_of_the_chat_but_the_account_expire() {
     assert_eq!(seen[3]["ExpressionAttributeValues"][":until"]["N"], "540");
 }
 
+/// A call that dies before the mail is sent leaves a draft with the address and the link.
+#[tokio::test]
+async fn a_draft_with_a_link_for_signing_in_expires_after_two_hours() {
+    let server = Server::start([nothing(), nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    let drafts: &dyn RelayDrafts = &sales;
+    for name in ["cs_link_1", "cs_live_abcdefghijkl"] {
+        let id = RelayDraftId { session: domain::SessionId::parse(name).unwrap(), token: "t".to_owned() };
+        drafts.save(&id, &RelayDraft::Claimed, 1).await.unwrap();
+    }
+    let seen: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    let expires = |index: usize| seen[index]["Item"]["expires_at"]["N"].as_str().unwrap().parse::<i64>().unwrap();
+    assert!(expires(1) - expires(0) >= 30 * 24 * 3600 - 2 * 3600, "{seen:?}");
+}
+
 #[tokio::test]
 async fn an_erasure_of_the_table_removes_the_drafts_of_mails() {
     let found = |pk: &str, sk: &str| -> Reply {

@@ -1,6 +1,9 @@
 //! The data of one sale, in a [`World`].
 
-use crate::world::{Delivered, State, World};
+use crate::{
+    unread::Unread,
+    world::{Delivered, State, World},
+};
 use async_trait::async_trait;
 use domain::{
     SessionId,
@@ -37,14 +40,19 @@ fn ours(state: &State, session: &SessionId) -> Vec<String> {
     drafts.chain(sent).filter(|id| !state.removed_mails.contains(*id)).cloned().collect()
 }
 
+/// The mailbox finds a conversation only by a message in it: one of ours, or a known one. These come last.
 fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
-    let answers = state.inbox.iter().filter(|unread| {
-        let conversation = unread.message.conversation.as_ref();
-        let linked = conversation.and_then(|id| state.conversations.get(id)) == Some(session);
-        linked || known.contains(&unread.arrival.id)
-    });
-    let answers = answers.map(|unread| unread.arrival.id.clone()).filter(|id| !state.removed_mails.contains(id));
-    ours(state, session).into_iter().chain(answers).collect()
+    let ours = ours(state, session);
+    let (kept, rest): (Vec<&Unread>, Vec<&Unread>) =
+        state.inbox.iter().partition(|unread| known.contains(&unread.arrival.id));
+    let is_found = |unread: &&Unread| {
+        let Some(conversation) = unread.message.conversation.as_ref() else { return false };
+        let is_of_ours = !ours.is_empty() && state.conversations.get(conversation) == Some(session);
+        is_of_ours || kept.iter().any(|other| other.message.conversation.as_ref() == Some(conversation))
+    };
+    let others = rest.into_iter().filter(is_found);
+    let ids = others.chain(kept.iter().copied()).map(|unread| unread.arrival.id.clone());
+    ids.chain(ours.iter().cloned()).collect()
 }
 
 #[async_trait]

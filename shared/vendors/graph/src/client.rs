@@ -310,16 +310,25 @@ impl Inbox for Client {
 #[async_trait]
 impl StoredMails for Client {
     async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
-        let (mut ids, conversations) = self.belonging(&inbox::of_sale(session)).await?;
+        let (mut leading, conversations) = self.belonging(&inbox::of_sale(session)).await?;
+        let mut others = BTreeSet::new();
         for conversation in conversations {
-            ids.extend(self.belonging(&inbox::of_conversation(&conversation)).await?.0);
+            others.extend(self.belonging(&inbox::of_conversation(&conversation)).await?.0);
         }
         for id in known {
-            if self.about(id, "of_sale", "$select=id", LASTING_IDS, |_| Some(())).await?.is_some() {
-                ids.insert(id.clone());
+            if others.contains(id) {
+                continue;
+            }
+            let query = "$select=id,conversationId";
+            let Some(conversation) = self.about(id, "of_sale", query, LASTING_IDS, inbox::conversation).await? else {
+                continue;
+            };
+            leading.insert(id.clone());
+            if let Some(conversation) = conversation {
+                others.extend(self.belonging(&inbox::of_conversation(&conversation)).await?.0);
             }
         }
-        Ok(ids.into_iter().collect())
+        Ok(others.difference(&leading).chain(&leading).cloned().collect())
     }
 
     async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {

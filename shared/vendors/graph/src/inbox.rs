@@ -83,6 +83,12 @@ pub(crate) fn belonging(reply: &[u8]) -> Option<Belonging> {
     })
 }
 
+/// The conversation of a message; `Some(None)` if it has none.
+pub(crate) fn conversation(reply: &[u8]) -> Option<Option<String>> {
+    let message: Value = serde_json::from_slice(reply).ok()?;
+    message.is_object().then(|| text(&message, "conversationId"))
+}
+
 fn sent_where(property: &str, value: &str) -> String {
     format!(
         "/mailFolders/sentitems/messages?$filter={property}%20eq%20{}&$select=id,sentDateTime&$top={PAGE}",

@@ -129,26 +129,30 @@ async fn the_sale_of_a_reply_is_looked_for_in_each_mail_and_by_what_it_answers()
 
 const GONE: &str = r#"{"error":{"code":"ErrorItemNotFound","message":""}}"#;
 
-/// A reply is in no conversation of ours if only its In-Reply-To names our mail: it is found by its own id.
+/// A reply is in no conversation of ours if only its In-Reply-To names our mail: it is found by its own id, and the
+/// messages of its conversation by it. Messages without a name and an id of their own come first.
 #[tokio::test]
-async fn the_mails_of_a_sale_are_those_that_name_it_and_the_known_replies_that_exist() {
+async fn the_mails_of_a_sale_are_those_that_name_it_and_the_known_replies_with_their_conversations() {
     let ours = r#"{"value":[{"id":"M","conversationId":"c"}]}"#;
     let server = Server::start([
         json(200, TOKEN),
         json(200, ours),
-        json(200, r#"{"value":[{"id":"M"},{"id":"N"}]}"#),
-        json(200, r#"{"id":"R"}"#),
+        json(200, r#"{"value":[{"id":"M"},{"id":"N"},{"id":"Q"}]}"#),
+        json(200, r#"{"id":"R","conversationId":"c2"}"#),
+        json(200, r#"{"value":[{"id":"R"},{"id":"Z"}]}"#),
         json(404, GONE),
     ])
     .await;
     let session = SessionId::parse("cs_test_1").unwrap();
-    let known = ["R".to_owned(), "S".to_owned()];
+    let known = ["Q".to_owned(), "R".to_owned(), "S".to_owned()];
     let found = parts(&server.url).client.of_sale(&session, &known).await.unwrap();
-    assert_eq!(found, ["M", "N", "R"]);
+    assert_eq!(found, ["N", "Q", "Z", "M", "R"], "what leads to the others is last");
     let seen = server.seen();
-    for (request, id) in seen[3..].iter().zip(["R", "S"]) {
-        assert!(request.line.contains(&format!("/messages/{id}?$select=id ")), "{}", request.line);
+    assert_eq!(seen.len(), 6, "a known message of a conversation that was listed is not asked for");
+    for (request, id) in [(&seen[3], "R"), (&seen[5], "S")] {
+        assert!(request.line.contains(&format!("/messages/{id}?$select=id,conversationId ")), "{}", request.line);
     }
+    assert!(seen[4].line.contains("conversationId%20eq%20%27c2%27"), "{}", seen[4].line);
 }
 
 /// An answer to a sign-in mail is an inquiry, so it is not removed with the mail.

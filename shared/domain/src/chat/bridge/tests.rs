@@ -215,6 +215,7 @@ fn a_thread_of_short_messages_is_full_before_its_row_is_and_can_still_be_answere
     let text = "x".repeat(60);
     let mut ids = (0..).map(id);
     let posted = ids.by_ref().take_while(|id| bridge.post(id, &text, at(2)) != Err(BridgeRefused::Full)).count();
+    (0..posted).for_each(|_| bridge.record_posted_mail(&"A".repeat(152)));
     let draft = Draft { id: "A".repeat(152), internet_message_id: format!("<{}>", "x".repeat(76)) };
     let mut replied = 0;
     while let Some(id) = ids.next().filter(|id| bridge.reply(id, &dana(), None, &text, at(2)).is_ok()) {

@@ -1,7 +1,13 @@
 //! Letters, and the mails of erased Bridges.
 
 use super::*;
-use domain::due::Report;
+use domain::{
+    SessionId,
+    chat::BRIDGE_PREFIX,
+    due::Report,
+    inbox::{Arrival, Incoming},
+};
+use testkit::inbox::Unread;
 
 const SITE: &str = "https://oracle.example";
 
@@ -72,21 +78,38 @@ fn nothing_is_mailed_after_an_erasure() {
     assert!(world.state().sent.is_empty());
 }
 
-/// A world with a member who has a letter and a reply by mail, and whose Bridge was erased ten minutes ago.
+/// The name of the Bridge's mails.
+fn name() -> SessionId {
+    SessionId::parse(format!("{BRIDGE_PREFIX}{}", who().as_str())).unwrap()
+}
+
+/// A message arrives in the conversation of a mail about the Bridge.
+fn answers(world: &World, number: usize) {
+    let mut state = world.state();
+    state.conversations.insert("c".to_owned(), name());
+    let conversation = Some("c".to_owned());
+    let message = Incoming { sender: ADDRESS.to_owned(), subject: String::new(), conversation, headers: Vec::new() };
+    let arrival = Arrival { received_at: None, id: format!("answer-{number}") };
+    state.inbox.push(Unread { arrival, message, text: String::new() });
+}
+
+/// A world with a member who has a letter and a reply by mail and has answered one of them, and whose Bridge was erased
+/// ten minutes ago.
 fn erased() -> World {
     let world = granted();
     mailing(&world).unwrap().unwrap();
     run(posting(&world)).unwrap().unwrap();
     run(replying(&world)).unwrap().unwrap();
+    answers(&world, 0);
     run(erase(ports(&world), &who())).unwrap().unwrap();
     world.advance(Duration::from_secs(600));
     world
 }
 
-/// The mails that the mailbox still has of the Bridge.
+/// The mails that the mailbox still has of the Bridge, with the answers to them.
 fn mails_left(world: &World) -> usize {
-    let name = domain::SessionId::parse(format!("cs_bridge_{}", who().as_str())).unwrap();
-    run(StoredMails::of_sale(world, &name, &[])).unwrap().unwrap().len()
+    let ours = run(StoredMails::named(world, &name())).unwrap().unwrap();
+    ours.len() + world.state().inbox.len()
 }
 
 #[test]
@@ -95,7 +118,7 @@ fn the_mails_of_an_erased_bridge_are_removed_before_access_is_granted_again() {
     world.state().now -= 1;
     assert_eq!(
         (mailing(&world).unwrap().unwrap(), mails_left(&world)),
-        (Report::default(), 2),
+        (Report::default(), 3),
         "one may be on its way"
     );
     run(accepting(&world)).unwrap().unwrap();
@@ -109,16 +132,37 @@ fn the_mails_of_an_erased_bridge_are_removed_before_access_is_granted_again() {
     assert!(steps(&world).contains(&"mails_removed".to_owned()));
 }
 
-/// A long thread has more mails than one run removes.
+/// A long thread has more mails than one run removes. The answers are removed first, since only ours lead to them.
 #[test]
 fn the_mails_of_a_long_thread_are_removed_in_several_runs() {
     let world = erased();
     let (draft, mail) = world.state().sent[0].clone();
     let copy = |n: usize| (domain::mail::Draft { id: format!("sent-{n}"), ..draft.clone() }, mail.clone());
-    world.state().sent.extend((0..60).map(copy));
+    world.state().sent.extend((0..30).map(copy));
+    (1..60).for_each(|number| answers(&world, number));
     let left: Vec<usize> = (0..3).map(|_| (mailing(&world).unwrap().unwrap(), mails_left(&world)).1).collect();
-    assert_eq!(left, [12, 0, 0]);
+    assert_eq!(left, [42, 0, 0]);
     assert_eq!(steps(&world).iter().filter(|step| *step == "mails_removed").count(), 1);
+}
+
+/// Exchange may put an answer into a conversation of its own. The mailbox's id of a posted mail leads to it.
+#[test]
+fn a_posted_mail_outside_our_conversations_is_removed_too() {
+    let world = granted();
+    answers(&world, 0);
+    world.state().conversations.clear();
+    let posted = || {
+        let address = EmailAddress::parse(ADDRESS).unwrap();
+        run(post_mail(ports(&world), &who(), "answer-0", &address, &message(TEXT))).unwrap().unwrap()
+    };
+    assert!(posted() && posted());
+    let kept = || run(load(ports(&world), &who())).unwrap().unwrap().bridge.value.posted_mails().to_vec();
+    assert_eq!(kept(), ["answer-0"], "once");
+    run(erase(ports(&world), &who())).unwrap().unwrap();
+    assert_eq!((kept().len(), mails_left(&world)), (1, 1));
+    world.advance(Duration::from_secs(600));
+    mailing(&world).unwrap().unwrap();
+    assert_eq!((kept().len(), mails_left(&world)), (0, 0));
 }
 
 #[test]
