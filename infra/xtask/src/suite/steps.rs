@@ -68,12 +68,16 @@ const fn step(name: &'static str, about: &'static str, run: fn(&Suite) -> Result
 
 fn tools(suite: &Suite) -> Result<Count, Error> {
     test_tools(suite)?;
-    if machine::browser().is_some() {
+    let browser = machine::browser().map_or(&["chromium", "chromium-driver"][..], |_| &[]);
+    // A test runs the commands of the restore guide.
+    let jq = machine::program("jq").map_or(&["jq"][..], |_| &[]);
+    let missing = [browser, jq].concat();
+    if missing.is_empty() {
         return Ok(Count::default());
     }
-    // The step that needs the browser reports what is missing.
-    machine::install(suite, &["chromium", "chromium-driver"]).or_else(|error| {
-        eprintln!("no browser could be installed: {error}");
+    // The step that needs one of them reports what is missing.
+    machine::install(suite, &missing).or_else(|error| {
+        eprintln!("{} could not be installed: {error}", missing.join(", "));
         Ok(())
     })?;
     Ok(Count::default())
