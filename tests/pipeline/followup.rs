@@ -149,9 +149,8 @@ fn a_page_that_waits_for_it_records_no_retrieval() {
         let reply = testkit::run(sim.deployment().result(request)).unwrap();
         (reply.status(), body(&reply))
     };
-    let retrieved = |sim: &Simulator| {
-        sim.world.state().records().iter().filter(|record| record["source"] == "cache_hit").count()
-    };
+    let retrieved =
+        |sim: &Simulator| sim.world.state().records().iter().filter(|record| record["source"] == "cache_hit").count();
     let session = sim.session.as_str().to_owned();
     assert_eq!(polled(&sim, &session), (200, json!({ "followup_status": "available" })));
     assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202);
