@@ -85,7 +85,14 @@ impl Watch<'_> {
         let listed = match self.arrived(&since, Order::OldestFirst, MOST_LISTED).await {
             Ok(unread) => {
                 self.report.looked = true;
-                self.report.new = self.note(|state, _| Noted::save(state.take(&unread))).await?;
+                let take = |state: &mut InboxState, _| {
+                    let before = state.clone();
+                    let taken = state.take(&unread);
+                    // Most runs find nothing new. What is in work is claimed again before anything is done about it.
+                    let is_idle = state.at_hand.is_empty() && *state == before;
+                    if is_idle { Noted::nothing(taken) } else { Noted::save(taken) }
+                };
+                self.report.new = self.note(take).await?;
                 Ok(())
             }
             Err(error) if error.wait().is_some() => return Err(error),
