@@ -54,6 +54,16 @@ fn a_free_exchange_makes_these_calls() {
     assert_eq!(second, expected);
 }
 
+/// Neither read waits for the other.
+#[test]
+fn the_access_is_read_beside_the_account() {
+    let (world, cookie) = customer();
+    world.plan(Plan::none().whenever("accounts.load", Fault::Fail));
+    world.state().boundaries.clear();
+    assert_eq!(ask(&world, 1, QUESTION, &cookie).status(), 503);
+    assert!(world.state().boundaries.contains(&"subscribers.access"));
+}
+
 #[test]
 fn the_same_id_again_asks_no_model_and_writes_nothing() {
     let (world, cookie) = customer();
