@@ -211,7 +211,8 @@ async fn a_pending_follow_up_leaves_the_first_verdict_alone() {
     let mut reply = strategy();
     reply["followup_status"] = json!("pending");
     let server = format!(
-        "window.asked = 0; window.fetch = async () => {{ window.asked += 1; return Response.json({reply}); }};"
+        "window.asked = 0; window.fetch = async (path) => {{ window.asked += 1; window.path = path; \
+           return Response.json({reply}); }};"
     );
     let browser = Browser::at_result("cs_test_reading", &server).await;
     browser.see("#follow-up-state").await;
@@ -219,5 +220,6 @@ async fn a_pending_follow_up_leaves_the_first_verdict_alone() {
     // The page asks for the third time after it has shown the second reply.
     browser.becomes("window.asked >= 3", json!(true)).await;
     assert_eq!(browser.run("return window.read.isConnected").await, true, "the dimensions are rewritten");
+    assert_eq!(browser.run("return window.path.endsWith('&only=followup')").await, true, "a poll is no retrieval");
     browser.close().await;
 }

@@ -138,6 +138,37 @@ fn from_the_page_it_is_made_mailed_shown_archived_and_recorded_as_any_sale() {
     assert_eq!(log.iter().filter(|line| line["details"].get("working_set_hash").is_some()).count(), 1);
 }
 
+/// A page that waits asks every few seconds. It gets no verdict, so no poll counts as a retrieval.
+#[test]
+fn a_page_that_waits_for_it_records_no_retrieval() {
+    let mut sim = delivered();
+    let polled = |sim: &Simulator, session: &str| {
+        let mut event: Value = serde_json::from_str(include_str!("../../events/result.json")).unwrap();
+        event["multiValueQueryStringParameters"] = json!({ "session_id": [session], "only": ["followup"] });
+        let request = Request::from_event(&event.to_string()).unwrap();
+        let reply = testkit::run(sim.deployment().result(request)).unwrap();
+        (reply.status(), body(&reply))
+    };
+    let retrieved =
+        |sim: &Simulator| sim.world.state().records().iter().filter(|record| record["source"] == "cache_hit").count();
+    let session = sim.session.as_str().to_owned();
+    assert_eq!(polled(&sim, &session), (200, json!({ "followup_status": "available" })));
+    assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202);
+    let (records, before) = (sim.world.state().log.len(), retrieved(&sim));
+    for _ in 0..5 {
+        assert_eq!(polled(&sim, &session), (200, json!({ "followup_status": "pending" })));
+    }
+    assert_eq!(sim.world.state().log.len(), records);
+    sim.drain();
+    assert_eq!(polled(&sim, &session), (200, json!({ "followup_status": "delivered" })), "without its verdict");
+    assert_eq!(retrieved(&sim), before);
+    assert_eq!(shown(&sim)["followup_status"], "delivered");
+    assert_eq!(retrieved(&sim), before + 2, "the page shows two verdicts");
+    // While the table fails, the archive's verdict is not what was asked for.
+    sim.world.plan(testkit::Plan::none().whenever("store.load_with_verdict", testkit::Fault::Fail));
+    assert_eq!(polled(&sim, &session).0, 503);
+}
+
 /// The first verdict is read anew for every order, from the cache or the archive.
 #[test]
 fn every_attempt_shows_the_model_the_same_bytes() {

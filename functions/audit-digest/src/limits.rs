@@ -16,7 +16,7 @@ pub(crate) struct Limits {
     pub documents: usize,
     /// The length in bytes of the longest object that is read.
     pub bytes: u64,
-    /// The number of already digested objects that one run compares again.
+    /// The least number of already digested objects that one run compares again.
     pub rechecked: usize,
 }
 

@@ -20,17 +20,24 @@ use domain::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-/// Continues where the last run ended, and compares about `most` objects. One that cannot be read is left out and
-/// reported: it must not keep the comparison from all others.
+/// A round ends within this number of hourly runs, 25 days, however long the log is: a fixed number of objects a run would fall
+/// behind a log that grows faster, and `oracle status` calls a log wrong that no round has found sound for 30 days.
+const RUNS_OF_A_ROUND: u64 = 600;
+
+/// Continues where the last run ended, and compares about `least` objects, and at least a part of the digests that lets
+/// the round end in time. One that cannot be read is left out and reported: it must not keep the comparison from all
+/// others.
 pub(crate) async fn recheck(
     ports: Ports<'_>,
     notebook: Versioned<Notebook<DigestState>>,
-    most: usize,
+    least: usize,
 ) -> Result<Versioned<Notebook<DigestState>>, StepError> {
     let Some(head) = notebook.value.memory.head.as_ref().map(|head| head.sequence) else { return Ok(notebook) };
     let from = notebook.value.memory.recheck.from(head, ports.journal.clock.now());
     let (mut next, mut read, mut compared) = (from.next, 0, Compared::default());
-    while next <= head && read < most {
+    // One more for the digest that each run adds.
+    let part = from.next + 1 + head.div_ceil(RUNS_OF_A_ROUND);
+    while next <= head && (read < least || next < part) {
         match ports.digests.find(&document_key(next)).await {
             Ok(stored) => match stored.and_then(|stored| Document::parse(&stored).ok()) {
                 Some(document) => {

@@ -69,14 +69,13 @@ fn report(prices: &prices::Prices, name: &str, plan: PaidPlan, exchanges: u64) {
     let begun = state.beginnings.values().next_back().expect("a beginning").len() as f64;
     let beginnings = calls("beginnings.put") * units(begun / 2.0, 1024.0);
     let writes = calls("accounts.save") * units(account, 1024.0) + appended + calls("sign_ins.take") + beginnings;
-    // A query answers a megabyte; one more says that there is no more.
-    let queries = 1.0 + units(log, 1_000_000.0);
+    // A query answers a megabyte.
+    let queries = units(log, 1_000_000.0);
     let gets =
         ["sign_ins.session", "subscribers.access", "bridges.load", "memory.make_key", "memory.head", "breaker.load"];
     let reads = gets.iter().map(|name| calls(name)).sum::<f64>()
         + calls("accounts.load") * units(account, 4096.0)
         + units(log, 4096.0)
-        + 1.0
         // The session, the account, the beginning and the key.
         + LOOKS * (2.0 + units(account, 4096.0) + units(begun / 2.0, 4096.0));
     let requests = gets.iter().map(|name| calls(name)).sum::<f64>()

@@ -88,8 +88,9 @@ pub(crate) async fn ask(
         report_unrecorded(ports, recorded.await);
         return Ok(Reply::json(422, &json!(refusal)));
     }
-    let account = account_memory::ready(ports, who).await?;
-    let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
+    let now = ports.journal.clock.now();
+    let (account, access) = futures_util::join!(account_memory::ready(ports, who), bridge::access(ports, who, now));
+    let (account, access) = (account?, access?);
     let key = ports::key(ports).await?;
     let ask = Ask {
         id: asked.id.clone(),

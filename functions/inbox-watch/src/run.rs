@@ -86,9 +86,13 @@ impl Watch<'_> {
             Ok(unread) => {
                 self.report.looked = true;
                 let take = |state: &mut InboxState, now| {
-                    let new = state.take(&unread);
+                    let before = state.clone();
+                    let taken = state.take(&unread);
                     let alert = state.note_backlog(&unread).map(|has_begun| alert_backlog(has_begun, now));
-                    Noted { alerts: alert.into_iter().collect(), ..Noted::save(new) }
+                    // Most runs find nothing new. What is in work is claimed again before anything is done about it.
+                    let is_idle = state.at_hand.is_empty() && *state == before;
+                    let noted = if is_idle { Noted::nothing(taken) } else { Noted::save(taken) };
+                    Noted { alerts: alert.into_iter().collect(), ..noted }
                 };
                 self.report.new = self.note(take).await?;
                 Ok(())

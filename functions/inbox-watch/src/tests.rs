@@ -404,6 +404,17 @@ fn the_alerts_of_two_replies_are_about_two_matters() {
     assert_eq!(subjects.len(), 2, "{:?}", state.alerts);
 }
 
+/// Most runs find nothing new. The state has up to 35 KB, so a save that changes nothing costs as much as all others.
+#[test]
+fn a_run_without_a_new_message_saves_its_begin_and_its_end_alone() {
+    let world = replied();
+    looks(&world, 2, "the message is answered");
+    world.plan(Plan::none());
+    world.state().boundaries.clear();
+    look(&world, "idle").unwrap().unwrap();
+    assert_eq!(world.state().boundaries, ["notes.load", "notes.save", "inbox.arrived", "notes.save"]);
+}
+
 #[test]
 fn what_is_written_stays_byte_for_byte() {
     let world = replied();

@@ -1,7 +1,10 @@
 //! One comparison: every session that Stripe shows as paid, with the state of its sale.
 
-use crate::reports::{before, queue_billing, queue_payments};
-use audit::{Change, Context, FunctionJournal, Journal};
+use crate::{
+    progress::{Pass, Progress},
+    reports::queue_reports,
+};
+use audit::{Change, Context, FunctionJournal, Journal, Notebook, Noted};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
@@ -68,6 +71,9 @@ const SETTLING: Duration = Duration::from_secs(15 * 60);
 /// The deadlines function runs every few minutes. Work that is due for longer than this was not handled.
 const OVERDUE_AFTER: Duration = Duration::from_secs(2 * 3600);
 
+/// A run saves its position this often, so that one that is cut off loses at most this.
+const SAVED_EVERY: Duration = Duration::from_secs(60);
+
 /// The longest time without a complete comparison that the next one makes good.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
@@ -84,16 +90,23 @@ enum RecordedState {
     Overdue,
 }
 
-/// Compares the paid sessions that were created within `look_back` with the sales.
+/// Compares the paid sessions of a pass with the sales, from its position on. Saves the position from time to time, and
+/// at the end that the pass is over.
 ///
 /// # Errors
-/// [`StepError`]: Stripe's list could not be read to its end. A sale that could not be compared only counts as failed.
-pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report, StepError> {
+/// [`StepError`]: one of Stripe's lists could not be read to its end, or the note not be saved. A sale that could not
+/// be compared only counts as failed.
+pub(crate) async fn run(
+    ports: Ports<'_>,
+    mut note: Versioned<Notebook<Progress>>,
+    mut pass: Pass,
+) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
-    let since = before(now, look_back);
-    let (mut report, mut from) = (Report::default(), None);
+    let (mut report, mut saved_at) = (Report::default(), now);
+    // First: a run may be cut off among the sessions. If the reports fail, the sessions are compared all the same.
+    let reported = queue_reports(ports, pass.since, now).await;
     loop {
-        let page = ports.ledger.completed_since(since, from.as_deref()).await?;
+        let page = ports.ledger.completed_since(pass.since, pass.from.as_deref()).await?;
         for session in &page.sessions {
             report.paid += 1;
             if let Err(error) = compare(ports, session, now, &mut report).await {
@@ -102,13 +115,31 @@ pub(crate) async fn run(ports: Ports<'_>, look_back: Duration) -> Result<Report,
                 tracing::error!(session = session.id.prefix(), code, error, "not compared");
             }
         }
-        from = page.next;
-        if from.is_none() {
+        pass.from = page.next;
+        if pass.from.is_none() {
             break;
         }
+        let read_at = ports.journal.clock.now();
+        // A page with a sale that could not be compared is read again.
+        if report.failed == 0 && saved_at.plus(SAVED_EVERY) <= read_at {
+            let advance = |progress: &mut Progress, _| {
+                progress.advance(&pass);
+                Noted::save(())
+            };
+            note = ports.notebook.commit(note, advance).await?.settle().await.0;
+            saved_at = read_at;
+        }
     }
-    let payments = queue_payments(ports.ledger, ports.payments, since, now).await?;
-    let billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
+    let is_complete = report.failed == 0 && reported.is_ok();
+    let end = |progress: &mut Progress, _| match progress {
+        Progress::Complete(_) if !is_complete => Noted::nothing(()),
+        progress => {
+            progress.end(is_complete.then_some(pass.began));
+            Noted::save(())
+        }
+    };
+    ports.notebook.commit(note, end).await?.settle().await;
+    let (payments, billing) = reported?;
     (report.reports, report.billing) = (payments.sent, billing.sent);
     report.unreadable = payments.unreadable + billing.unreadable;
     Ok(report)

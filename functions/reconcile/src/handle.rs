@@ -1,35 +1,38 @@
 //! One scheduled run: calls [`run`] and records the metric that its alarm watches.
 
-use crate::{Ports, Report, compare::reach, run};
-use audit::Noted;
-use domain::{Metric, StepError, Timestamp};
+use crate::{
+    Ports, Report,
+    compare::reach,
+    progress::{Pass, Progress},
+    reports::before,
+    run,
+};
+use domain::{Metric, StepError};
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
-/// The function's name, and that of its note: the beginning of the last comparison of every sale.
+/// The function's name, and that of its note.
 pub const FUNCTION: &str = "reconcile";
 
-/// Runs one comparison, which reaches back to the last complete one.
+/// Continues the comparison that was cut off, or runs one that reaches back to the last complete one.
 ///
 /// # Errors
 /// [`StepError`] when Stripe's sessions could not be listed to their end, or the note not be read or written.
 pub async fn handle(ports: Ports<'_>, least: Duration) -> Result<Report, StepError> {
-    let began = ports.journal.clock.now();
-    let note = ports.notebook.load::<Option<Timestamp>>().await?;
-    let outage = note.value.memory.map_or(Duration::ZERO, |complete| began.since(complete));
-    let look_back = reach(ports.ledger, least, outage).await;
-    let report = run(ports, look_back).await?;
+    let now = ports.journal.clock.now();
+    let note = ports.notebook.load::<Progress>().await?;
+    let pass = match note.value.memory.begun(now) {
+        Some(pass) => pass.clone(),
+        None => {
+            let outage = note.value.memory.complete().map_or(Duration::ZERO, |complete| now.since(complete));
+            Pass { began: now, since: before(now, reach(ports.ledger, least, outage).await), from: None }
+        }
+    };
+    let days = now.since(pass.since).as_secs() / (24 * 3600);
+    let report = run(ports, note, pass).await?;
     let Report { paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed } = report;
-    let days = look_back.as_secs() / (24 * 3600);
     tracing::info!(days, paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed, "reconciled");
     ports.meter.record(&[Metric::Reconciled.once()], ports.journal.clock.now());
-    if report.failed == 0 {
-        let complete = |note: &mut Option<Timestamp>, _: Timestamp| {
-            *note = (*note).max(Some(began));
-            Noted::save(())
-        };
-        ports.notebook.commit(note, complete).await?.settle().await;
-    }
     Ok(report)
 }
 

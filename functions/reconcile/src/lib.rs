@@ -3,6 +3,7 @@
 
 mod compare;
 mod handle;
+mod progress;
 mod reports;
 
 pub use compare::{Ports, Report};

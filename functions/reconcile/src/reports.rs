@@ -1,5 +1,6 @@
 //! Queues what Stripe lists of refunds, disputes and subscriptions, in case their events were lost.
 
+use crate::Ports;
 use domain::{
     StepError, Timestamp,
     message::{Message, ReportedBy},
@@ -42,9 +43,20 @@ impl Queued {
     }
 }
 
+/// Queues the reports about payments, and those about subscriptions and invoices.
+pub(crate) async fn queue_reports(
+    ports: Ports<'_>,
+    since: Timestamp,
+    now: Timestamp,
+) -> Result<(Queued, Queued), StepError> {
+    let payments = queue_payments(ports.ledger, ports.payments, since, now).await?;
+    let billing = queue_billing(ports.subscriptions, ports.payments, since, now).await?;
+    Ok((payments, billing))
+}
+
 /// Queues Stripe's refunds and disputes like events, at least those that were created since then. A report that is known
 /// already changes nothing.
-pub(crate) async fn queue_payments(
+async fn queue_payments(
     ledger: &dyn Ledger,
     payments: &dyn Queue,
     since: Timestamp,
@@ -67,7 +79,7 @@ pub(crate) async fn queue_payments(
 }
 
 /// Queues Stripe's data about subscriptions, and at least the paid invoices that were created since then, like events.
-pub(crate) async fn queue_billing(
+async fn queue_billing(
     subscriptions: &dyn SubscriptionLedger,
     payments: &dyn Queue,
     since: Timestamp,

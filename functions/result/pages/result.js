@@ -274,15 +274,29 @@
     stored(DRAFT, "");
   };
 
-  // While a follow-up is pending, most replies are the one that is shown.
+  // While a follow-up is pending or in review, only its state is asked for: a verdict that is asked for counts as read.
+  const FOLLOW_UP_WAITS = { pending: DEFAULT_WAIT, in_review: REVIEW_WAIT };
+  const followUpState = ({ followup_status: status, followup_message: message }) => JSON.stringify([status, message]);
+  // The state that is shown, or "" if nothing is waited for.
+  let awaited = "";
+  const awaitFollowUp = (reply) => {
+    const wait = FOLLOW_UP_WAITS[reply.followup_status];
+    awaited = wait ? followUpState(reply) : "";
+    if (wait) askAgain(wait);
+  };
+  const showProgress = (reply) => {
+    if (followUpState(reply) === awaited) return awaitFollowUp(reply);
+    awaited = "";
+    return ask();
+  };
+
   let shown = "";
   const showVerdict = (reply) => {
     const received = JSON.stringify(reply);
     if (received !== shown || byId("result").hidden) showReply(reply);
     shown = received;
     // The follow-up's verdict appears by itself; what a person looks at takes longer.
-    if (reply.followup_status === "pending") askAgain(DEFAULT_WAIT);
-    else if (reply.followup_status === "in_review") askAgain(REVIEW_WAIT);
+    awaitFollowUp(reply);
   };
 
   // ---- asking ----
@@ -316,8 +330,10 @@
     let response;
     let text;
     let reply;
+    const isProgress = awaited !== "" && !byId("result").hidden;
+    const only = isProgress ? "&only=followup" : "";
     try {
-      response = await fetch(`/api/verdict?session_id=${encodeURIComponent(sessionId)}`, {
+      response = await fetch(`/api/verdict?session_id=${encodeURIComponent(sessionId)}${only}`, {
         headers: { accept: "application/json" },
         cache: "no-store",
         signal: timeLimit(),
@@ -336,7 +352,7 @@
     byId("offline").hidden = true;
     try {
       reply = JSON.parse(text);
-      if (response.status === 200) return showVerdict(reply);
+      if (response.status === 200) return isProgress ? showProgress(reply) : showVerdict(reply);
     } catch {
       if (PASSING.includes(response.status)) askAgain(PASSING_WAIT);
       if (!byId("result").hidden) return;

@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 /// The largest body that is read: 20,000 characters fit in, each in its longest escaped form.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
+/// The field with the follow-up's verdict.
+pub(crate) const VERDICT: &str = "followup";
+
 /// A parsed request.
 struct FollowupRequest {
     paid: SessionId,
@@ -88,7 +91,7 @@ pub(crate) fn ordered(reply: &Reply) -> Map<String, Value> {
     if status == "delivered" {
         let kept = ["query", "query_withheld", "reference", "verdict", "cached_at", "notice"];
         let shown = kept.into_iter().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
-        fields.insert("followup".to_owned(), Value::Object(shown.collect()));
+        fields.insert(VERDICT.to_owned(), Value::Object(shown.collect()));
     }
     let message = match status {
         "pending" => body.get("message"),

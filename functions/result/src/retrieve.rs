@@ -36,13 +36,20 @@ pub(crate) async fn retrieve(ports: Ports<'_>, request: &Request) -> Reply {
     let id = request.query("session_id");
     let parsed = id.and_then(|id| SessionId::parse(id).ok()).filter(|id| id.looks_issued() && !id.is_followup());
     let Some(session_id) = parsed else { return replies::not_found() };
-    answer(ports, session_id, request.network()).await
+    let only = request.query("only");
+    let asked = if only.as_deref() == Some("followup") { Asked::FollowupState } else { Asked::Verdict };
+    let (network, asked_at) = (request.network(), ports.journal.clock.now());
+    Retrieval { ports, session_id, asked, network, asked_at }.answer().await
 }
 
-/// Replies with the state of a sale; used for follow-ups too.
-async fn answer(ports: Ports<'_>, session_id: SessionId, network: Option<String>) -> Reply {
-    let retrieval = Retrieval { ports, session_id, network, asked_at: ports.journal.clock.now() };
-    retrieval.answer().await
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// The verdict, or the state of the sale.
+    Verdict,
+    /// The state of a delivered sale's follow-up. A page that waits for the follow-up asks every few seconds; no verdict
+    /// is served, so no retrieval is recorded.
+    FollowupState,
 }
 
 /// Where a served verdict was found.
@@ -57,12 +64,14 @@ enum Found {
 struct Retrieval<'a> {
     ports: Ports<'a>,
     session_id: SessionId,
+    asked: Asked,
     /// The client's network.
     network: Option<String>,
     asked_at: Timestamp,
 }
 
 impl Retrieval<'_> {
+    /// Replies with the state of the sale; used for follow-ups too.
     async fn answer(&self) -> Reply {
         let (sale, entry) = match self.ports.journal.store.load_with_verdict(&self.session_id).await {
             Ok(loaded) => loaded,
@@ -76,6 +85,7 @@ impl Retrieval<'_> {
             {
                 self.failed(replies::failed(sale.value.money()))
             }
+            Fulfilment::Ready { .. } if self.asked == Asked::FollowupState => self.followup_state(&sale.value).await,
             Fulfilment::Ready { .. } => match entry {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached, Found::Cached).await,
                 // The smoke test has removed its own verdict: there is nothing to restore or to regenerate.
@@ -154,13 +164,26 @@ impl Retrieval<'_> {
         if sale.tier() != Some(Tier::Strategy) || sale.is_followup() {
             return Ok(Map::new());
         }
-        let id = sale.session_id().followup();
-        if self.ports.journal.store.load(&id).await?.is_none() {
+        let session_id = sale.session_id().followup();
+        if self.ports.journal.store.load(&session_id).await?.is_none() {
             return Ok(followup::not_ordered(sale));
         }
         // Answered like any sale: with gates, records, repeated orders and restoration from the archive.
-        let reply = Box::pin(answer(self.ports, id, None)).await;
+        let retrieval = Retrieval { session_id, network: None, asked_at: self.now(), ..*self };
+        let reply = Box::pin(retrieval.answer()).await;
         Ok(followup::ordered(&reply))
+    }
+
+    /// The fields about the follow-up without its verdict. The page then asks for the verdict, which passes gate 2. Of a
+    /// follow-up itself the reply is empty.
+    async fn followup_state(&self, sale: &Sale) -> Reply {
+        match self.followup(sale).await {
+            Ok(mut fields) => {
+                fields.remove(followup::VERDICT);
+                Reply::json(200, &Value::Object(fields))
+            }
+            Err(error) => self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
+        }
     }
 
     /// Replies while the table cannot be read: the archive has delivered verdicts, and gate 2 checks them as usual. A
@@ -168,6 +191,9 @@ impl Retrieval<'_> {
     /// fail closed).
     async fn without_table(&self, detail: &str) -> Reply {
         let unavailable = self.unavailable("CACHE_READ", detail).await;
+        if self.asked == Asked::FollowupState {
+            return unavailable;
+        }
         let Ok(Some(cached)) = self.ports.archive.find(&self.session_id).await else { return unavailable };
         let gate = gates::before_page(&cached);
         if gate.term_count() > 0 || gate.delivered().is_none() {

@@ -59,7 +59,7 @@ pub async fn load(
     Ok(EventLog::boot(campaign_id.clone(), records, seal)?)
 }
 
-/// All records of a log, without opening them, compared with the head that the store keeps. Their chain is not checked.
+/// The records of a log, without opening them, compared with the head that the store keeps. Their chain is not checked.
 ///
 /// # Errors
 /// [`StoreError::Storage`]; [`StoreError::CutShort`]; [`StoreError::NoHead`]
@@ -69,7 +69,7 @@ pub async fn complete(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>
     for _ in 0..2 {
         // Reads the head first, because other writers may append records while the pages are read.
         let head = logs.head(log_id).await?;
-        let records = records(logs, log_id).await?;
+        let records = records(logs, log_id, head.map(|(head, _)| head)).await?;
         found = records.len() as u64;
         let Some((head, hash)) = head else {
             if records.is_empty() {
@@ -86,11 +86,12 @@ pub async fn complete(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>
     Err(StoreError::NoHead { found })
 }
 
-/// All records of a log, without opening them.
+/// The records of a log, without opening them: at least those up to `head`, if it is known, and otherwise all, which takes
+/// a further read that finds none.
 ///
 /// # Errors
 /// [`StorageError`]
-pub async fn records(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>, StorageError> {
+pub async fn records(logs: &dyn MemoryLogs, log_id: &str, head: Option<u64>) -> Result<Vec<Record>, StorageError> {
     let mut records: Vec<Record> = Vec::new();
     loop {
         let page = logs.read(log_id, records.last().map_or(0, |record| record.seq)).await?;
@@ -103,6 +104,9 @@ pub async fn records(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>,
             hash: Digest::from_bytes(hash),
             body,
         }));
+        if head.is_some_and(|head| records.last().is_some_and(|last| last.seq >= head)) {
+            return Ok(records);
+        }
     }
 }
 

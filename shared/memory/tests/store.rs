@@ -194,7 +194,7 @@ fn erasure_shreds_the_log_and_its_chain_still_verifies() {
         now(store::erase(&stores, &stores, LOG, &mut log, erased(), &seal)).unwrap();
 
         assert_eq!(now(stores.find(SUBJECT)).unwrap(), None);
-        let records = now(store::records(&stores, LOG)).unwrap();
+        let records = now(store::records(&stores, LOG, None)).unwrap();
         assert_eq!(records.len(), 21, "{write} {after}");
         verify(&handle("camp-1"), &records).unwrap();
         assert!(erasure_of(&records).is_some());
@@ -215,7 +215,7 @@ fn an_erasure_needs_no_key_and_ends_what_a_crash_left() {
         stores.fail_write(write, after);
         assert_eq!(now(store::shred(&stores, &stores, LOG, &erased)).is_err(), write < 9);
         now(store::shred(&stores, &stores, LOG, &erased)).unwrap();
-        let records = now(store::records(&stores, LOG)).unwrap();
+        let records = now(store::records(&stores, LOG, None)).unwrap();
         assert_eq!((records.len(), now(stores.find(SUBJECT)).unwrap()), (21, None), "{write} {after}");
         verify(&handle("camp-1"), &records).unwrap();
         assert!(load(&stores, &TestSeal(None)).unwrap().state().is_erased());

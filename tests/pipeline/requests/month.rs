@@ -88,7 +88,7 @@ pub(crate) fn priced(prices: &Prices, sale: &Sale, sales: f64) -> Vec<Value> {
 fn share(quota: &Quota, sale: &Sale, sales: f64) -> f64 {
     let rate = sales / SECONDS_OF_MONTH * if quota.even { 1.0 } else { PEAK };
     let each = match quota.of.as_str() {
-        "mails" | "checkouts" | "counter_writes" => 1.0,
+        "mails" | "checkouts" | "counter_writes" | "sales" => 1.0,
         "stripe_calls" => sale.stripe_calls,
         "tokens" => TOKENS,
         "generating" => GENERATING_SECONDS,

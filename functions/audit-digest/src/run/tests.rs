@@ -354,6 +354,21 @@ fn the_comparison_goes_on_where_the_last_run_ended() {
     assert!(next > 1 && rechecked(&world).sound_at.is_some(), "{next}");
 }
 
+/// More is added in an hour than a run's objects: the round ends all the same.
+#[test]
+fn a_round_of_the_comparison_ends_within_six_hundred_runs() {
+    let world = world();
+    let limits = Limits { rechecked: 0, ..LIMITS };
+    let go = || {
+        poll(run(ports(&world), limits)).unwrap().unwrap();
+        rechecked(&world).next
+    };
+    for _ in 0..1_300 {
+        go();
+    }
+    assert!((0..600).any(|_| go() == 0), "a round ends");
+}
+
 /// An object that cannot be read stops neither the metric nor the comparison of all others.
 #[test]
 fn an_object_that_cannot_be_read_is_counted_and_the_comparison_goes_on() {

@@ -47,7 +47,9 @@ fn compared(world: &World) -> Option<Result<Report, StepError>> {
 }
 
 fn compared_of(world: &World, sold_here: SalesPeriod) -> Option<Result<Report, StepError>> {
-    testkit::run(run(ports(world, sold_here), 3 * DAY))
+    let (note, began) = (Versioned { value: Notebook::default(), version: 0 }, domain::ports::Clock::now(world));
+    let pass = Pass { began, since: crate::reports::before(began, 3 * DAY), from: None };
+    testkit::run(run(ports(world, sold_here), note, pass))
 }
 
 fn ports(world: &World, sold_here: SalesPeriod) -> Ports<'_> {
@@ -282,6 +284,65 @@ fn the_first_complete_comparison_after_an_outage_reaches_back_to_the_last_one_be
     }
 }
 
+/// A clock that goes on by a minute whenever it is read: a run with more work than it holds.
+struct Slow<'w>(&'w World);
+
+impl domain::ports::Clock for Slow<'_> {
+    fn now(&self) -> Timestamp {
+        self.0.advance(SAVED_EVERY);
+        domain::ports::Clock::now(self.0)
+    }
+}
+
+/// A run that is cut off has queued the reports, and the next one goes on with the page at which it ended.
+#[test]
+fn a_comparison_that_is_cut_off_is_continued() {
+    let fresh = || {
+        let world = world((1..=6).map(session), (1..=6).map(delivered));
+        let payment = domain::money::PaymentId::parse("pi_1").unwrap();
+        let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
+        world.state().reports.push((START, payment, report));
+        world.state().slowest_method = 16 * DAY;
+        world
+    };
+    let handled = |world: &World| {
+        let (clock, ports) = (Slow(world), ports(world, SalesPeriod::ALL));
+        let journal = Journal { clock: &clock, ..ports.journal };
+        testkit::run(crate::handle(Ports { journal, ..ports }, 3 * DAY))
+    };
+    let clean = fresh();
+    assert_eq!(handled(&clean).unwrap().unwrap().paid, 6);
+    let boundaries = clean.state().boundaries.clone();
+    let pages = boundaries.iter().enumerate().filter(|(_, name)| **name == "ledger.completed_since");
+    let pages: Vec<usize> = pages.map(|(place, _)| place).collect();
+    let [_, second, third] = pages[..] else { panic!("{boundaries:?}") };
+    for (cut_off, left) in [(second, 4), (third, 2)] {
+        let world = fresh();
+        world.plan(Plan::at(cut_off, Fault::CrashBefore));
+        assert!(handled(&world).is_none());
+        assert_eq!(world.state().queue.len(), 1, "the dispute is queued first");
+        world.plan(Plan::none());
+        assert_eq!(handled(&world).unwrap().unwrap().paid, left);
+        assert_eq!(handled(&world).unwrap().unwrap().paid, 6, "a new comparison");
+        // Its position is unknown by now.
+        world.plan(Plan::at(cut_off, Fault::CrashBefore));
+        assert!(handled(&world).is_none());
+        world.plan(Plan::none());
+        world.advance(8 * DAY);
+        assert_eq!(handled(&world).unwrap().unwrap().paid, 6);
+    }
+}
+
+#[test]
+fn the_note_of_an_earlier_version_is_read() {
+    let world = world([session(1)], [delivered(1)]);
+    let note = format!(r#"{{"memory":{},"head":null}}"#, START.as_millis());
+    world.state().notes.insert(crate::FUNCTION.into(), (note, 1));
+    world.advance(10 * DAY);
+    assert_eq!(testkit::run(crate::handle(ports(&world, SalesPeriod::ALL), 3 * DAY)).unwrap().unwrap().paid, 1);
+    assert!(world.state().alerts.is_empty());
+}
+
 /// Product Tiers, invariant 1.
 #[test]
 fn another_amount_than_the_price_is_recorded_and_alerts_once() {
@@ -300,7 +361,8 @@ fn another_amount_than_the_price_is_recorded_and_alerts_once() {
 #[test]
 fn a_sale_that_cannot_be_compared_holds_up_no_other_and_a_list_that_breaks_off_is_an_error() {
     let world = world((1..=3).map(session), []);
-    world.plan(Plan::at(1, Fault::Fail));
+    // The lists of reports and of sessions are read before the first sale.
+    world.plan(Plan::at(3, Fault::Fail));
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 3, missing: 2, failed: 1, ..Report::default() });
     world.plan(Plan::none().whenever("ledger.completed_since", Fault::Fail));
     assert!(matches!(compared(&world).unwrap(), Err(error) if error.code() == domain::ErrorCode::PaymentUnavailable));

@@ -244,8 +244,8 @@ async fn remembered(deployed: &Deployed) -> Result<Remembered, CommandError> {
     Ok(notebook.map(|notebook| notebook.memory).unwrap_or_default())
 }
 
-/// A round of the comparison of a million records takes nine days. One that takes longer than this meets a record that it
-/// cannot read, or does not run.
+/// A round of the comparison takes at most 25 days. One that takes longer than this meets a record that it cannot read, or
+/// does not run.
 const SOUND_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The check of the last comparison of the log with its digests.

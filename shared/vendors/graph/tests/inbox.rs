@@ -56,7 +56,7 @@ async fn every_question_is_asked_as_graph_reads_it() {
         lines,
         [
             "GET /mailFolders/inbox/messages?$filter=receivedDateTime%20ge%202026-04-16T09:00:00Z\
-             &$orderby=receivedDateTime%20asc&$select=id,receivedDateTime&$top=50 HTTP/1.1",
+             &$orderby=receivedDateTime%20asc&$select=id,receivedDateTime&$top=600 HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,conversationId,internetMessageHeaders HTTP/1.1",
             "GET /messages/A%2F1?$select=uniqueBody HTTP/1.1",
             "GET /messages/A%2F1?$select=from,subject,body HTTP/1.1",
