@@ -27,6 +27,7 @@ mod partitions;
 mod patch;
 mod permissions;
 mod privacy;
+mod restore;
 mod routes;
 mod runbook;
 mod samconfig;

@@ -8,13 +8,10 @@ use crate::{
     model::{Template, root, sources, target},
     patch::{change, set},
 };
-use domain::{Sale, Tier, open_work::Work};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
-    process::Command,
 };
 
 fn read(path: &str) -> String {
@@ -176,68 +173,6 @@ fn the_guide_keeps_the_chats_key_for_every_later_stack() {
         let section = guide.split_once(&format!("\n{start}")).expect(start).1;
         let section = section.split("\n**").next().unwrap_or_default();
         assert!(section.contains("`chat-key.txt`"), "{start}");
-    }
-}
-
-/// A restore without lost rows has nothing to write, and goes on.
-#[test]
-fn the_guide_writes_no_rows_if_there_are_none() {
-    let guide = read("infra/README.md");
-    let (_, function) = guide.split_once("    write_rows() {").expect("the function's beginning");
-    let (function, _) = function.split_once("\n    }").expect("the function's end");
-    let script = format!("write_rows() {{{function}\n}}\nwrite_rows /dev/null && echo written");
-    let output = Command::new("bash").args(["-c", &script]).output().expect("bash runs");
-    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"written\n"[..], &b""[..]));
-}
-
-/// After a restore, an erased sale without a row would be ordered again. The guide's block writes rows that are sales.
-#[test]
-fn the_guide_gives_every_erased_sale_without_a_row_a_row() {
-    let guide = read("infra/README.md");
-    let (_, block) = guide.split_once("    jq -r 'select(.sk.S == \"SALE\" and ").expect("the block's beginning");
-    let (block, _) = block.split_once("    write_rows tombstones").expect("the block's end");
-    let script = format!("jq -r 'select(.sk.S == \"SALE\" and {block}");
-    let row = |session: &str, document: Value| {
-        let pk = format!("SESSION#{session}");
-        json!({ "pk": { "S": pk }, "sk": { "S": "SALE" }, "document": { "S": document.to_string() } }).to_string()
-    };
-    let restored = json!({ "session_id": "cs_live_old", "tier": "quick", "query_hash": "abc", "received_at": 5 });
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("erased_rows");
-    fs::create_dir_all(&folder).expect("a folder");
-    for (name, text) in [
-        ("live", row("cs_live_have", json!({}))),
-        ("restored", row("cs_live_old", restored)),
-        ("older", row("cs_live_forked", json!({ "fulfilment": { "state": "erased" } }))),
-        ("erased", "cs_chat_abc\ncs_live_have\ncs_live_new-followup\ncs_live_old\n".to_owned()),
-    ] {
-        fs::write(folder.join(name), text).expect("a file");
-    }
-    let output = Command::new("bash").args(["-e", "-c", &script]).current_dir(&folder).output().expect("bash runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let written = fs::read_to_string(folder.join("tombstones")).expect("the rows");
-    let mut sessions = Vec::new();
-    for line in written.lines() {
-        let request: Value = serde_json::from_str(line).expect("a request");
-        let item = &request["PutRequest"]["Item"];
-        let sale: Sale = serde_json::from_str(item["document"]["S"].as_str().unwrap_or_default()).expect("a sale");
-        let open = sale.open_work().expect("the last check");
-        assert_eq!((open.work, item["open"]["S"].as_str()), (Work::Erasure, Some(Work::Erasure.as_str())));
-        assert!(sale.is_erased() && sale.query_hash().is_none(), "{line}");
-        assert_eq!(item["pk"]["S"], format!("SESSION#{}", sale.session_id().as_str()));
-        sessions.push((sale.session_id().as_str().to_owned(), sale.tier()));
-    }
-    let expected = [("cs_live_forked", None), ("cs_live_new-followup", None), ("cs_live_old", Some(Tier::Quick))];
-    assert_eq!(sessions, expected.map(|(session, tier)| (session.to_owned(), tier)));
-}
-
-/// A new region's table has no rows of erased sales, and a page of one would order it.
-#[test]
-fn the_guide_takes_the_rows_of_erased_sales_to_another_region() {
-    let guide = read("infra/README.md");
-    for start in ["**Restore after the loss", "**Move to another region.**"] {
-        let paragraph = guide.split_once(&format!("\n{start}")).expect(start).1;
-        let paragraph = paragraph.split("\n\n").next().unwrap_or_default().replace('\n', " ");
-        assert!(paragraph.contains("rite the rows of all erased sales"), "{start}");
     }
 }
 
