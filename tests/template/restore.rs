@@ -6,6 +6,7 @@ use domain::{
     Operator, Sale, SessionId, Tier, Timestamp,
     audit_trail::Audited,
     chat::{Account, SubscriberId},
+    money::{Authorisation, Money},
     open_work::Work,
     sale::{AuditEntry, AuditHead, ERASURE_SETTLES_AFTER},
 };
@@ -87,7 +88,10 @@ fn the_guide_gives_every_erased_sale_without_a_row_a_row() {
         publish(&folder, entry);
         records.push_str(&format!("{}\n", entry.key));
     }
-    let restored = json!({ "session_id": "cs_live_old", "tier": "quick", "query_hash": "abc", "received_at": 5 });
+    let decided = Authorisation::by_policy("quarantine-24h", "held").expect("a policy");
+    let money = Money::RefundAuthorised { authorisation: decided.clone(), at: Timestamp::from_seconds(5) };
+    let restored =
+        json!({ "session_id": "cs_live_old", "tier": "quick", "query_hash": "abc", "received_at": 5, "money": money });
     for (name, text) in [
         ("live", row("cs_live_have", json!({}))),
         ("restored", row("cs_live_old", restored)),
@@ -99,7 +103,7 @@ fn the_guide_gives_every_erased_sale_without_a_row_a_row() {
     let output = Command::new("bash").args(["-e", "-c", &script]).current_dir(&folder).output().expect("bash runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let written = fs::read_to_string(folder.join("tombstones")).expect("the rows");
-    let mut rows = Vec::new();
+    let (mut rows, mut failed_refunds) = (Vec::new(), 0);
     for line in written.lines() {
         let request: Value = serde_json::from_str(line).expect("a request");
         let item = &request["PutRequest"]["Item"];
@@ -108,8 +112,17 @@ fn the_guide_gives_every_erased_sale_without_a_row_a_row() {
         assert_eq!((open.work, item["open"]["S"].as_str()), (Work::Erasure, Some(Work::Erasure.as_str())));
         assert!(sale.is_erased() && sale.query_hash().is_none(), "{line}");
         assert_eq!(item["pk"]["S"], format!("SESSION#{}", sale.session_id().as_str()));
+        // A refund that was decided before the restore point may have been made by hand since.
+        if let Money::RefundFailed { refund, .. } = sale.money() {
+            assert_eq!((sale.session_id().as_str(), refund), ("cs_live_old", &Some(decided.clone())));
+            let mut checked = sale.clone();
+            checked.erasure_finished(Timestamp::from_seconds(4_000_000_000)).expect("the last check");
+            assert_eq!(checked.open_work().map(|open| open.work), Some(Work::RefundFailed));
+            failed_refunds += 1;
+        }
         rows.push((sale.session_id().as_str().to_owned(), sale.tier(), sale.audit().cloned()));
     }
+    assert_eq!(failed_refunds, 1);
     let [_, (_, new), (_, followup), (_, old)] = sales;
     assert!(old.as_ref().is_some_and(|head| head.count == 3), "{old:?}");
     let expected = [
