@@ -88,7 +88,7 @@ fn note(
         Err(_) => return Change::nothing(None),
     };
     let committed = Change::of(&event, &Context::new(now, changed.received_at), Some(change));
-    match alert(session, change, sale.money(), &changed.report, now) {
+    match alert(session, change, sale, &changed.report, now) {
         Some(alert) => committed.alerting(alert),
         None => committed,
     }
@@ -98,14 +98,21 @@ fn note(
 const CAME_BACK: &str =
     "a refund came back: issue it again, or record it (oracle refunds record) and then give it back by hand";
 
-/// The alert about a change that left the money in this state.
+/// What operators read of a refund by hand that they were told not to send during a dispute.
+const SEND_IT: &str =
+    "the dispute was won, and the refund is recorded as made by hand: send the money now, unless it was sent";
+
+/// The alert about a change that left the sale in this state.
 fn alert(
     session: &CheckoutSession,
     change: PaymentChange,
-    money: &Money,
+    sale: &Sale,
     report: &PaymentReport,
     now: Timestamp,
 ) -> Option<Alert> {
+    let (money, payment) = (sale.money(), sale.payment());
+    let is_by_hand =
+        matches!(money, Money::Refunded { .. }) && !payment.returned(session.amount_total).whole && !payment.is_taken();
     let (severity, operation, detail) = match change {
         PaymentChange::Refunded
         | PaymentChange::PartlyRefunded
@@ -116,6 +123,7 @@ fn alert(
         PaymentChange::DisputeWon if matches!(money, Money::RefundFailed { .. }) => {
             (Severity::Critical, "REFUND", CAME_BACK)
         }
+        PaymentChange::DisputeWon if is_by_hand => (Severity::Critical, "REFUND", SEND_IT),
         PaymentChange::InquiryOpened => {
             (Severity::Critical, "INQUIRY", "the customer's bank asks about the payment: answer it, the sale goes on")
         }

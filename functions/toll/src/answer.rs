@@ -10,7 +10,7 @@ use domain::{
     toll::{Answered, Offer},
 };
 use gates::Gate;
-use generation::{Background, Generated, NoVerdict, Policy, Question, Tracked, generate};
+use generation::{Background, Generated, Policy, Question, Tracked, generate};
 use retrieval::{References, RetrievalError};
 use runtime::{Interrupted, telemetry, within};
 use serde_json::{Value, json};
@@ -29,14 +29,8 @@ pub(crate) struct Made {
 /// Why there is no answer.
 pub(crate) struct NoAnswer {
     pub(crate) why: String,
-    /// Whether a model worked on the question, which we pay for.
-    pub(crate) is_worked_on: bool,
-}
-
-impl NoAnswer {
-    const fn worked_on(why: String) -> Self {
-        Self { why, is_worked_on: true }
-    }
+    /// Whether a model delivered a reply, which we pay for. Anything else that fails says nothing about the question.
+    pub(crate) has_reply: bool,
 }
 
 /// Makes the answer to a question. The payment is not settled yet, so a failure costs the customer only time.
@@ -49,30 +43,32 @@ pub(crate) async fn make_answer(
     evaluation: &Evaluation,
     asked_at: Timestamp,
 ) -> Made {
-    match ask_model(ports, settings, id, offer, query, evaluation).await {
+    let model = Tracked::new(ports.model, ports.journal.clock);
+    let (answer, records) = match ask_model(ports, settings, &model, id, offer, query, evaluation).await {
         Ok((references, generated)) => {
             let now = ports.journal.clock.now();
             checked_answer(&references, &generated, offer, evaluation, asked_at, now)
         }
-        Err(why) => Made { answer: Err(why), records: Vec::new() },
-    }
+        Err(why) => (Err(why), Vec::new()),
+    };
+    Made { answer: answer.map_err(|why| NoAnswer { why, has_reply: model.has_delivered() }), records }
 }
 
 /// Reads the references and asks the model within the time for both. The error is the reason of the failure.
 async fn ask_model(
     ports: Ports<'_>,
     settings: &Settings,
+    model: &Tracked<'_>,
     id: &SessionId,
     offer: Offer,
     query: &Query,
     evaluation: &Evaluation,
-) -> Result<(References, Generated), NoAnswer> {
+) -> Result<(References, Generated), String> {
     let journal = ports.journal;
     let breakers =
         Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock: journal.clock };
-    let model = Tracked::new(ports.model, journal.clock);
     let asking = generation::Ports {
-        model: &model,
+        model,
         breakers: &breakers,
         alerts: journal.alerts,
         clock: journal.clock,
@@ -100,13 +96,14 @@ async fn ask_model(
         Ok(Err(error)) => {
             tracing::error!(purchase = id.reference(), error = telemetry::chain(&error), "the corpus cannot be read");
             ports.meter.record(&[Metric::TollCorpusUnreadable.once()], journal.clock.now());
-            Err(NoAnswer { why: format!("retrieval: {error}"), is_worked_on: false })
+            Err(format!("retrieval: {error}"))
         }
-        Err(interrupted) => Err(NoAnswer::worked_on(format!("the model: {interrupted}"))),
+        Err(interrupted) => Err(format!("the model: {interrupted}")),
     }
 }
 
-/// The answer, if the reply passes the crosscheck, the content filter and the grammar of the authority gate.
+/// The answer, if the reply passes the crosscheck, the content filter and the grammar of the authority gate, or the
+/// reason of the failure; with the records of the checks.
 fn checked_answer(
     references: &References,
     generated: &Generated,
@@ -114,7 +111,7 @@ fn checked_answer(
     evaluation: &Evaluation,
     asked_at: Timestamp,
     now: Timestamp,
-) -> Made {
+) -> (Result<Answered, String>, Vec<Record>) {
     let record = |body| Record { timestamp: now, triggered_at: asked_at, body };
     let mut records: Vec<Record> = generated
         .crosschecks
@@ -124,26 +121,20 @@ fn checked_answer(
         .collect();
     let verdict = match &generated.verdict {
         Ok(verdict) => verdict,
-        Err(why) => {
-            // A model that may not be asked now, or was not reached for a reason of ours.
-            let is_worked_on = !matches!(why, NoVerdict::NotBefore(_) | NoVerdict::NotReady(_));
-            return Made { answer: Err(NoAnswer { why: format!("the model: {why:?}"), is_worked_on }), records };
-        }
+        Err(why) => return (Err(format!("the model: {why:?}")), records),
     };
     let gate = gates::run(Gate::BeforeDelivery, verdict.texts());
     records.push(gate.record(now, asked_at));
     let Some(texts) = gate.delivered() else {
-        let why = "the content filter holds the reply".to_owned();
-        return Made { answer: Err(NoAnswer::worked_on(why)), records };
+        return (Err("the content filter holds the reply".to_owned()), records);
     };
     if let Err(problem) = evaluation.check_reply(&texts.join("\n")) {
-        let why = format!("the authority gate refuses the reply: {problem}");
-        return Made { answer: Err(NoAnswer::worked_on(why)), records };
+        return (Err(format!("the authority gate refuses the reply: {problem}")), records);
     }
     let verdict = verdict.clone().with_texts(texts);
     let facts = facts(generated, references, &verdict, offer, evaluation);
     let answer = Answered { body: body(&verdict, offer, evaluation, now).to_string(), facts, at: now };
-    Made { answer: Ok(answer), records }
+    (Ok(answer), records)
 }
 
 /// The body of a reply: the verdict, those numbers of its crosscheck that the offer includes, and its narrative.

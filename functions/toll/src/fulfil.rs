@@ -24,12 +24,12 @@ impl PaidRequest<'_> {
         let made = answer::make_answer(self.ports, self.settings, &id, offer, query, evaluation, self.asked_at).await;
         let answer = match made.answer {
             Ok(answer) => answer,
-            Err(NoAnswer { why, is_worked_on }) => {
+            Err(NoAnswer { why, has_reply }) => {
                 tracing::warn!(purchase = id.reference(), why, "no answer");
                 self.count(Metric::TollUnanswered);
                 let details = json!({ "authority": evaluation.envelope() });
                 let give_up = |purchase: &mut Purchase, now: Timestamp| {
-                    if purchase.give_up(owner, is_worked_on).is_err() {
+                    if purchase.give_up(owner, has_reply).is_err() {
                         return Change::nothing(());
                     }
                     let mut records = made.records.clone();

@@ -8,7 +8,10 @@ use chain::{
     Network,
     wire::{self, SettlementResponse},
 };
-use domain::toll::{Offer, Paid, Stage};
+use domain::{
+    ports::{ModelError, ModelReply},
+    toll::{Offer, Paid, Stage},
+};
 use runtime::http::Request;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -368,6 +371,7 @@ fn an_outage_ends_no_purchase() {
     let (world, payment) = offered();
     let mut settings = settings();
     settings.policy.breaker.failures = 5;
+    settings.policy.models = vec!["model-a".to_owned(), "model-b".to_owned()];
     let ask = || run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap();
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
     for _ in 0..20 {
@@ -376,4 +380,68 @@ fn an_outage_ends_no_purchase() {
     world.plan(Plan::none());
     world.advance(Duration::from_secs(61));
     assert_eq!(ask().status(), 200);
+}
+
+/// The statuses of nine requests with one payment while the models say this, and of one more once they work again.
+fn asked_of_two_models(says: fn() -> Result<ModelReply, ModelError>) -> Vec<u16> {
+    let (world, payment) = offered();
+    let mut settings = settings();
+    settings.policy.models = vec!["model-a".to_owned(), "model-b".to_owned()];
+    let ask = || run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap().status();
+    world.state().answers = (0..100).map(|_| says()).collect();
+    let mut statuses: Vec<u16> = (0..9).map(|_| ask()).collect();
+    world.state().answers.clear();
+    statuses.push(ask());
+    statuses
+}
+
+/// No circuit opens here, so that every attempt asks a model.
+#[test]
+fn attempts_without_a_reply_are_not_counted() {
+    let failures: [fn() -> Result<ModelReply, ModelError>; 9] = [
+        || Err(ModelError::Timeout),
+        || Err(ModelError::Network("reset".into())),
+        || Err(ModelError::Unavailable(503)),
+        || Err(ModelError::Throttled(Duration::from_secs(1))),
+        || Err(ModelError::QuotaExhausted),
+        || Err(ModelError::Unauthorized(403)),
+        || Err(ModelError::Account(402)),
+        || Err(ModelError::BadRequest(400)),
+        || Err(ModelError::UnknownModel),
+    ];
+    for says in failures {
+        assert_eq!(asked_of_two_models(says), [[503_u16; 9].as_slice(), &[200]].concat(), "{:?}", says());
+    }
+}
+
+#[test]
+fn attempts_at_a_model_that_hangs_are_not_counted() {
+    let (world, payment) = offered();
+    let mut settings = settings();
+    settings.policy.models = vec!["model-a".to_owned(), "model-b".to_owned()];
+    let ask = || run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap();
+    world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
+    for _ in 0..9 {
+        assert_code(&ask(), 503, "no_answer");
+    }
+    world.plan(Plan::none());
+    assert_eq!(ask().status(), 200);
+}
+
+#[test]
+fn attempts_with_an_unusable_reply_are_counted() {
+    let replies: [fn() -> Result<ModelReply, ModelError>; 6] = [
+        || Err(ModelError::Incomplete("MAX_TOKENS".to_owned())),
+        || Err(ModelError::NoVerdict("SAFETY".to_owned())),
+        || Ok(testkit::reply("Certainly! Here is your verdict.".to_owned())),
+        || Ok(testkit::reply(json!({ "verdict": "GREEN" }).to_string())),
+        || Ok(testkit::reply(json!({ "verdict": "GREEN", "summary": "[insert the summary here]" }).to_string())),
+        || {
+            let held = "The CSDM says that demand is real and the format fits.";
+            Ok(testkit::reply(json!({ "verdict": "GREEN", "summary": held }).to_string()))
+        },
+    ];
+    for says in replies {
+        assert_eq!(asked_of_two_models(says), [[503_u16; 8].as_slice(), &[409; 2]].concat(), "{:?}", says());
+    }
 }

@@ -3,6 +3,7 @@ use domain::{
     Channel,
     money::{Authorisation, DisputeStatus, ObjectId, RefundStatus},
     open_work::Work,
+    operator::Operator,
     sale::{Claim, Claimant},
 };
 use std::time::Duration;
@@ -146,6 +147,40 @@ fn a_dispute_that_is_won_after_a_refund_came_back_wakes_somebody() {
     assert!(matches!(sale(&world).money(), Money::RefundFailed { .. }));
     let alert = world.state().alerts.last().unwrap().clone();
     assert!(alert.channel == Channel::Critical && alert.line.contains("came back"), "{}", alert.line);
+}
+
+/// During the dispute the operator is told not to send the money, and the sale is on no list.
+#[test]
+fn a_dispute_that_is_won_after_a_record_of_a_refund_by_hand_says_to_send_it() {
+    let world = world();
+    for report in [
+        refund(1, 500, RefundStatus::Succeeded),
+        refund(1, 500, RefundStatus::Failed),
+        dispute(2, DisputeStatus::NeedsResponse),
+        dispute(3, DisputeStatus::NeedsResponse),
+    ] {
+        tell(&world, report).unwrap().unwrap();
+    }
+    let (mut by_hand, version) = world.state().sales[&session().id].clone();
+    by_hand.refunded_by_hand(&Operator::parse("dana", None).unwrap(), START).unwrap();
+    world.state().sales.insert(session().id, (by_hand, version));
+    let last = |world: &World| world.state().alerts.last().unwrap().clone();
+    tell(&world, dispute(2, DisputeStatus::Won)).unwrap().unwrap();
+    assert!(!last(&world).line.contains("send the money"), "the other dispute has the money");
+    tell(&world, dispute(3, DisputeStatus::Won)).unwrap().unwrap();
+    let alert = last(&world);
+    assert!(alert.channel == Channel::Critical && alert.line.contains("| REFUND |"), "{}", alert.line);
+    assert!(alert.line.contains("send the money now"), "{}", alert.line);
+    // Stripe returned the money of this one.
+    let world = self::world();
+    for report in [
+        refund(1, 500, RefundStatus::Succeeded),
+        dispute(2, DisputeStatus::NeedsResponse),
+        dispute(2, DisputeStatus::Won),
+    ] {
+        tell(&world, report).unwrap().unwrap();
+    }
+    assert!(last(&world).line.contains("WARN"), "{}", last(&world).line);
 }
 
 #[test]

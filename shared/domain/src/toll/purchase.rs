@@ -32,9 +32,9 @@ pub const PREFIX: &str = "cs_x402_";
 /// The number of repeated requests that are recorded; later ones are answered without a record.
 const MOST_RECORDED: u32 = 100;
 
-/// The number of attempts at one purchase's answer that a model worked on in vain; it gets no further one, because
-/// nobody pays for them. More than the failures that open a model's circuit: while it is open, no model works, so an
-/// outage alone ends no purchase.
+/// The number of attempts at one purchase's answer in which a model delivered a reply that is unusable; it gets no
+/// further one, because nobody pays for them. Attempts without a reply are not counted: while no model replies, no
+/// purchase ends.
 const MOST_UNANSWERED: u32 = 8;
 
 /// The digest cannot identify a purchase.
@@ -75,7 +75,7 @@ pub struct Purchase {
     reminded_at: Option<Timestamp>,
     #[serde(default)]
     repeated: u32,
-    /// The attempts at an answer that a model worked on in vain.
+    /// The attempts at an answer in which a model delivered a reply that is unusable.
     #[serde(default, skip_serializing_if = "is_zero")]
     unanswered: u32,
     #[serde(flatten)]
@@ -196,7 +196,7 @@ impl Purchase {
         }
     }
 
-    /// Whether models have worked on its answer too often in vain: no further attempt is made.
+    /// Whether models have delivered too many unusable replies for its answer: no further attempt is made.
     #[must_use]
     pub const fn is_exhausted(&self) -> bool {
         self.unanswered >= MOST_UNANSWERED

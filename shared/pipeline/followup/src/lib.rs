@@ -5,7 +5,7 @@ mod memory_of_sale;
 
 pub use memory_of_sale::{NoMemory, working_set};
 
-use audit::{Body, Change, Journal, Record};
+use audit::{Body, Change, CommitError, Context, Journal, Record};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Alert, FirstVerdict, Query, Sale, SessionId, Submission, Tier,
@@ -91,12 +91,7 @@ pub async fn order(
         }
         let ordered = Ordered { notice: evaluation.notice() };
         if let Some(known) = store.load(&id).await? {
-            if known.value.needs_order(ports.journal.clock.now()) {
-                // The first caller may have crashed before it sent the message; the claim turns two messages into one
-                // verdict. A message that is younger than a minute, or waits for the model, gets no second one: a
-                // customer who repeats the request would fill the queue.
-                send(ports, &known.value, ordered_by).await;
-            }
+            order_again(ports, known, ordered_by).await?;
             let kept = ports.submissions.find(&id).await?;
             if kept.is_some_and(|kept| kept.query == *text) {
                 return Ok(ordered);
@@ -125,6 +120,27 @@ pub async fn order(
         }
     }
     Err(NotOrdered::Contended)
+}
+
+/// Sends the order of a follow-up again, if it needs one: the first caller may have crashed before it sent the message.
+/// The claim turns two messages into one verdict. A message that is younger than a minute, or waits for the model, gets
+/// no second one, and the next one waits a minute too: a customer who repeats the request would fill the queue.
+async fn order_again(ports: Ports<'_>, known: Versioned<Sale>, ordered_by: OrderedBy) -> Result<(), StorageError> {
+    let note = |sale: &mut Sale, now| match sale.needs_order(now).then(|| sale.order_again(now)) {
+        Some(Ok(event)) => Change::of(&event, &Context::at(now), true),
+        Some(Err(_)) | None => Change::nothing(false),
+    };
+    match ports.journal.commit(known, note).await {
+        Ok(noted) => {
+            if let (sale, true) = noted.settle().await {
+                send(ports, &sale.value, ordered_by).await;
+            }
+            Ok(())
+        }
+        // Others work on it.
+        Err(CommitError::Contended) => Ok(()),
+        Err(CommitError::Storage(error)) => Err(error),
+    }
 }
 
 /// Records that the authority gate declines a follow-up, in the stream of the sale that includes it. The record has no

@@ -69,8 +69,13 @@ fn a_second_text_finds_it_used_and_the_same_text_finds_it_ordered() {
     assert_eq!(world.state().submissions[&paid().followup()].query.as_str(), "And if the rent is higher?");
     assert_eq!(world.state().queue.len(), 1);
     world.advance(Duration::from_secs(60));
-    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    for _ in 0..3 {
+        go(&world, "And if the rent is higher?").unwrap().unwrap();
+    }
     assert_eq!(world.state().queue.len(), 2, "its message may never have been sent");
+    world.advance(Duration::from_secs(60));
+    go(&world, "And if the rent is higher?").unwrap().unwrap();
+    assert_eq!(world.state().queue.len(), 3);
 }
 
 /// Its message waits in the queue until the model may be asked again.

@@ -1,4 +1,5 @@
-//! The call of a model that a time limit drops, of which its circuit would learn nothing.
+//! What a time limit that drops the calls of a model would hide: the call in progress, of which its circuit would learn
+//! nothing, and whether a model has delivered a reply.
 
 use crate::{
     asking::{Policy, Ports},
@@ -10,15 +11,19 @@ use domain::{
     ports::{Clock, Listener, Model, ModelError, ModelReply, Prompt},
 };
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-/// A model that notes its call in progress.
+/// A model that notes its call in progress, and whether it has delivered a reply.
 pub struct Tracked<'a> {
     model: &'a dyn Model,
     clock: &'a dyn Clock,
     last: Mutex<Option<Call>>,
+    has_delivered: AtomicBool,
 }
 
 /// The last call, if it was not answered.
@@ -33,7 +38,7 @@ impl<'a> Tracked<'a> {
     /// Tracks the calls of a model.
     #[must_use]
     pub const fn new(model: &'a dyn Model, clock: &'a dyn Clock) -> Self {
-        Self { model, clock, last: Mutex::new(None) }
+        Self { model, clock, last: Mutex::new(None), has_delivered: AtomicBool::new(false) }
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Call>> {
@@ -47,9 +52,18 @@ impl<'a> Tracked<'a> {
         *last = Some(Call { model: model.to_owned(), since, is_in_progress: true });
     }
 
-    fn end(&self, is_answered: bool) {
+    /// Whether any call has delivered a reply, also one that is cut off, empty or blocked.
+    #[must_use]
+    pub fn has_delivered(&self) -> bool {
+        self.has_delivered.load(Ordering::Relaxed)
+    }
+
+    fn end(&self, outcome: &Result<ModelReply, ModelError>) {
+        if let Ok(_) | Err(ModelError::Incomplete(_) | ModelError::NoVerdict(_)) = outcome {
+            self.has_delivered.store(true, Ordering::Relaxed);
+        }
         let mut last = self.last();
-        if is_answered {
+        if outcome.is_ok() {
             *last = None;
         } else if let Some(call) = last.as_mut() {
             call.is_in_progress = false;
@@ -75,7 +89,7 @@ impl Model for Tracked<'_> {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
         self.begin(model);
         let outcome = self.model.ask(model, prompt).await;
-        self.end(outcome.is_ok());
+        self.end(&outcome);
         outcome
     }
 
@@ -87,7 +101,7 @@ impl Model for Tracked<'_> {
     ) -> Result<ModelReply, ModelError> {
         self.begin(model);
         let outcome = self.model.stream(model, prompt, listener).await;
-        self.end(outcome.is_ok());
+        self.end(&outcome);
         outcome
     }
 }

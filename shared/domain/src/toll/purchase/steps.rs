@@ -55,7 +55,7 @@ impl Purchase {
         matches!(&self.stage, Stage::Working { owner, .. } if owner == holder)
     }
 
-    /// Ends a claim without an answer. `is_counted` says whether a model worked on it.
+    /// Ends a claim without an answer. `is_counted` says whether a model delivered a reply.
     ///
     /// # Errors
     /// [`Refused`] when another invocation holds the claim by now.

@@ -231,7 +231,7 @@ fn repeated_requests_are_recorded_up_to_their_limit() {
     assert!(!paid.repeat());
 }
 
-/// Attempts that no model worked on are not counted. The schedule still asks the chain whether the payment reached us.
+/// Attempts without a model's reply are not counted. The schedule still asks the chain whether the payment reached us.
 #[test]
 fn a_purchase_gets_a_few_attempts_at_its_answer() {
     let mut unpaid = purchase();
