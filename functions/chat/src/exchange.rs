@@ -89,8 +89,13 @@ pub(crate) async fn ask(
         return Ok(Reply::json(422, &json!(refusal)));
     }
     let now = ports.journal.clock.now();
-    let (account, access) = futures_util::join!(account_memory::ready(ports, who), bridge::access(ports, who, now));
-    let (account, access) = (account?, access?);
+    let (account, access) = futures_util::join!(ports.journal.load(who), bridge::access(ports, who, now));
+    let (mut account, mut access) = (account?, access?);
+    if account.value.is_erasing() {
+        account = account_memory::finish(ports, account).await?;
+        // The erasure ended the Bridge's access, which may have been read before.
+        access = bridge::access(ports, who, now).await?;
+    }
     let key = ports::key(ports).await?;
     let ask = Ask {
         id: asked.id.clone(),

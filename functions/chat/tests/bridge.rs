@@ -13,7 +13,7 @@ use runtime::http::{Reply, Request};
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::*;
-use testkit::{Fault, Plan, World, every_single_fault, run};
+use testkit::{Fault, Passage, Plan, World, every_single_fault, run, world::Surroundings};
 
 const ADDRESS: &str = "someone@example.com";
 const TEXT: &str = "May we speak about the harbour lease?";
@@ -266,6 +266,23 @@ fn every_fault_at_every_effect_of_an_erasure() {
         assert_eq!(code(&post(&world, 2, TEXT, &cookie)), (403, "bridge_closed".to_owned()), "{what}");
         assert_eq!(body(&get(&world, "/api/chat/me", &cookie))["plan"], "free", "{what}");
     }
+}
+
+/// The first message after an interrupted erasure ends it, and has no access that the erasure ends.
+#[test]
+fn the_first_message_after_an_interrupted_erasure_is_a_free_one() {
+    let (world, cookie) = begun();
+    world.plan(Plan::none().whenever("bridges.save", Fault::CrashBefore));
+    assert!(erase(&world, &cookie).is_none());
+    world.plan(Plan::none());
+    assert!(world.state().bridges.values().all(|(bridge, _)| bridge.acceptance().is_some()), "not erased yet");
+    // Effects take time, so that what is read at once is read before the erasure ends.
+    let millisecond = Duration::from_millis(1);
+    let surroundings: Surroundings =
+        Box::new(move |_, _| Passage { before: millisecond, fault: None, after: millisecond });
+    let replies = within(&world, surroundings, vec![asking(2, TEXT, &cookie)]);
+    let [reply] = &replies[..] else { panic!("no reply") };
+    assert_eq!((reply.status(), &body(reply)["free_left"]), (200, &json!(2)), "{}", reply.body());
 }
 
 /// The page repeats a request until it has a reply. `first` is in force during the acceptance, `second` during the

@@ -4,7 +4,6 @@
 
 mod support;
 
-use chat::Ports;
 use domain::{
     Metric,
     chat::{FREE_EXCHANGES, MOST_DECLINES_A_DAY},
@@ -16,9 +15,7 @@ use std::{
     time::Duration,
 };
 use support::*;
-use testkit::{
-    FAULTS, Fault, NoLimit, Passage, Plan, World, every_single_fault, every_two_faults, world::Surroundings,
-};
+use testkit::{FAULTS, Fault, Passage, Plan, World, every_single_fault, every_two_faults, world::Surroundings};
 
 /// A customer who repeats each message until it is answered.
 struct Life {
@@ -186,42 +183,6 @@ fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
         Passage { before, fault: None, after: Duration::from_millis(random >> 40 & 31) }
     });
     within(world, surroundings, requests)
-}
-
-/// Polls the handlers of many requests concurrently until each has returned or crashed.
-fn within(world: &World, surroundings: Surroundings, requests: Vec<Request>) -> Vec<Reply> {
-    use std::{
-        future::Future,
-        pin::Pin,
-        task::{Context, Poll, Waker},
-    };
-    world.surround(surroundings);
-    let (settings, ports) = (settings(), Ports { pause: &NoLimit, ..ports(world) });
-    type Running<'a> = (i64, Pin<Box<dyn Future<Output = Reply> + 'a>>);
-    let mut running: Vec<Running<'_>> = requests
-        .into_iter()
-        .map(|request| -> Running<'_> { (0, Box::pin(chat::handle(ports, &settings, request))) })
-        .collect();
-    let mut replies = Vec::new();
-    while !running.is_empty() {
-        let next = running.iter().map(|(at, _)| *at).min().unwrap();
-        let now = world.state().now.max(next);
-        world.state().now = now;
-        let mut waiting = Vec::new();
-        for (at, mut handler) in running {
-            if at > now {
-                waiting.push((at, handler));
-                continue;
-            }
-            match handler.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(reply) => replies.push(reply),
-                Poll::Pending => waiting.extend(world.wake().map(|wake| (wake, handler))),
-            }
-        }
-        running = waiting;
-    }
-    world.surround(Box::new(|_, _| Passage::default()));
-    replies
 }
 
 /// A key is created slowly while an erasure runs. Whatever fails then, no key is left, and no later call has to remove it.

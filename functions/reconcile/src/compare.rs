@@ -4,14 +4,14 @@ use crate::{
     progress::{Pass, Progress},
     reports::queue_reports,
 };
-use audit::{Change, Context, FunctionJournal, Journal, Notebook, Noted};
+use audit::{Change, Context, FunctionJournal, Journal};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
     due::Incomplete,
     mail::Mail,
     message::{Message, OrderedBy},
-    ports::{Ledger, Meter, Queue, SubscriptionLedger, Versioned},
+    ports::{Ledger, Meter, PaymentError, Queue, SubscriptionLedger, Versioned},
     sale::{Charge, Fulfilment, NotPaid, SLOWEST_PAYMENT},
     tier::CURRENCY,
 };
@@ -94,19 +94,27 @@ enum RecordedState {
 /// at the end that the pass is over.
 ///
 /// # Errors
-/// [`StepError`]: one of Stripe's lists could not be read to its end, or the note not be saved. A sale that could not
-/// be compared only counts as failed.
-pub(crate) async fn run(
-    ports: Ports<'_>,
-    mut note: Versioned<Notebook<Progress>>,
-    mut pass: Pass,
-) -> Result<Report, StepError> {
+/// [`StepError`]: one of Stripe's lists could not be read to its end, or a note not be saved. A sale that could not be
+/// compared only counts as failed.
+pub(crate) async fn run(ports: Ports<'_>, mut progress: Progress, mut pass: Pass) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
     let (mut report, mut saved_at) = (Report::default(), now);
     // First: a run may be cut off among the sessions. If the reports fail, the sessions are compared all the same.
     let reported = queue_reports(ports, pass.since, now).await;
+    let mut is_stored_position = pass.from.is_some();
     loop {
-        let page = ports.ledger.completed_since(pass.since, pass.from.as_deref()).await?;
+        let page = ports.ledger.completed_since(pass.since, pass.from.as_deref()).await;
+        let page = match page {
+            // Stripe does not know the position of an earlier run, as after a change from test to live mode.
+            Err(PaymentError::Refused(_) | PaymentError::NotFound) if is_stored_position => {
+                tracing::warn!("Stripe refuses the position of the comparison that was cut off: it begins anew");
+                pass = Pass::new(now, pass.since);
+                is_stored_position = false;
+                continue;
+            }
+            page => page?,
+        };
+        is_stored_position = false;
         for session in &page.sessions {
             report.paid += 1;
             if let Err(error) = compare(ports, session, now, &mut report).await {
@@ -115,30 +123,20 @@ pub(crate) async fn run(
                 tracing::error!(session = session.id.prefix(), code, error, "not compared");
             }
         }
+        pass.is_bad |= report.failed > 0;
         pass.from = page.next;
         if pass.from.is_none() {
             break;
         }
         let read_at = ports.journal.clock.now();
-        // A page with a sale that could not be compared is read again.
-        if report.failed == 0 && saved_at.plus(SAVED_EVERY) <= read_at {
-            let advance = |progress: &mut Progress, _| {
-                progress.advance(&pass);
-                Noted::save(())
-            };
-            note = ports.notebook.commit(note, advance).await?.settle().await.0;
+        // Also after a sale that cannot be compared: it must not keep the sales after it from their comparison.
+        if saved_at.plus(SAVED_EVERY) <= read_at {
+            progress = progress.advance(ports.notebook, &pass).await?;
             saved_at = read_at;
         }
     }
-    let is_complete = report.failed == 0 && reported.is_ok();
-    let end = |progress: &mut Progress, _| match progress {
-        Progress::Complete(_) if !is_complete => Noted::nothing(()),
-        progress => {
-            progress.end(is_complete.then_some(pass.began));
-            Noted::save(())
-        }
-    };
-    ports.notebook.commit(note, end).await?.settle().await;
+    let is_complete = !pass.is_bad && reported.is_ok();
+    progress.end(ports.notebook, is_complete.then_some(pass.began)).await?;
     let (payments, billing) = reported?;
     (report.reports, report.billing) = (payments.sent, billing.sent);
     report.unreadable = payments.unreadable + billing.unreadable;

@@ -11,25 +11,26 @@ use domain::{Metric, StepError};
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
-/// The function's name, and that of its note.
+/// The function's name, and that of its note about the last complete comparison.
 pub const FUNCTION: &str = "reconcile";
 
 /// Continues the comparison that was cut off, or runs one that reaches back to the last complete one.
 ///
 /// # Errors
-/// [`StepError`] when Stripe's sessions could not be listed to their end, or the note not be read or written.
+/// [`StepError`] when Stripe's sessions could not be listed to their end, or a note not be read or written.
 pub async fn handle(ports: Ports<'_>, least: Duration) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
-    let note = ports.notebook.load::<Progress>().await?;
-    let pass = match note.value.memory.begun(now) {
+    let progress = Progress::load(ports.notebook).await?;
+    let pass = match progress.begun(now) {
         Some(pass) => pass.clone(),
         None => {
-            let outage = note.value.memory.complete().map_or(Duration::ZERO, |complete| now.since(complete));
-            Pass { began: now, since: before(now, reach(ports.ledger, least, outage).await), from: None }
+            let complete = progress.complete.value.memory;
+            let outage = complete.map_or(Duration::ZERO, |complete| now.since(complete));
+            Pass::new(now, before(now, reach(ports.ledger, least, outage).await))
         }
     };
     let days = now.since(pass.since).as_secs() / (24 * 3600);
-    let report = run(ports, note, pass).await?;
+    let report = run(ports, progress, pass).await?;
     let Report { paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed } = report;
     tracing::info!(days, paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed, "reconciled");
     ports.meter.record(&[Metric::Reconciled.once()], ports.journal.clock.now());

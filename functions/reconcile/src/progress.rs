@@ -1,11 +1,19 @@
-//! The progress of the comparison, which the function's note keeps: a run that is cut off has not worked for nothing.
+//! The progress of the comparison, which the function's notes keep: a run that is cut off has not worked for nothing.
 
-use domain::Timestamp;
+use audit::{CommitError, FunctionJournal, Notebook, Noted};
+use domain::{
+    Timestamp,
+    ports::{StorageError, Versioned},
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A comparison that was cut off is continued for this long. Stripe may no longer know the position of an older one, as
-/// after a change from test to live mode.
+/// The name of the note about the comparison that is in work. It is a note of its own, because earlier versions must
+/// be able to read the other one after a rollback.
+const PASS: &str = "reconcile-pass";
+
+/// A comparison that was cut off is continued for this long: without an end to it, sessions that were completed since it
+/// began would wait for as long.
 const CONTINUED_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// One reading of Stripe's list of sessions, by one run or by several.
@@ -17,47 +25,76 @@ pub(crate) struct Pass {
     pub(crate) since: Timestamp,
     /// The position of the next page in the list; `None` at its start. The list has the newest sessions first.
     pub(crate) from: Option<String>,
+    /// Whether a sale could not be compared.
+    pub(crate) is_bad: bool,
 }
 
-/// The function's note. The first form is that of earlier versions, too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Progress {
-    /// When the last comparison of every sale began; `None` before the first one.
-    Complete(Option<Timestamp>),
-    /// The same, and the comparison that is in work or was cut off.
-    Begun { complete: Option<Timestamp>, pass: Pass },
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self::Complete(None)
+impl Pass {
+    /// A comparison that begins now.
+    pub(crate) const fn new(began: Timestamp, since: Timestamp) -> Self {
+        Self { began, since, from: None, is_bad: false }
     }
 }
 
+/// The function's notes.
+pub(crate) struct Progress {
+    /// When the last comparison of every sale began; `None` before the first one.
+    pub(crate) complete: Versioned<Notebook<Option<Timestamp>>>,
+    /// The comparison that is in work or was cut off.
+    pub(crate) pass: Versioned<Notebook<Option<Pass>>>,
+}
+
 impl Progress {
-    /// When the last comparison of every sale began.
-    pub(crate) const fn complete(&self) -> Option<Timestamp> {
-        match self {
-            Self::Complete(complete) | Self::Begun { complete, .. } => *complete,
-        }
+    /// Loads the notes.
+    ///
+    /// # Errors
+    /// [`StorageError`] when the table could not be read.
+    pub(crate) async fn load(journal: FunctionJournal<'_>) -> Result<Self, StorageError> {
+        Ok(Self { complete: journal.load().await?, pass: of_pass(journal).load().await? })
     }
 
     /// The comparison that is to be continued.
     pub(crate) fn begun(&self, now: Timestamp) -> Option<&Pass> {
-        match self {
-            Self::Begun { pass, .. } => Some(pass).filter(|pass| now.since(pass.began) < CONTINUED_FOR),
-            Self::Complete(_) => None,
-        }
+        self.pass.value.memory.as_ref().filter(|pass| now.since(pass.began) < CONTINUED_FOR)
     }
 
-    /// Notes how far a comparison is.
-    pub(crate) fn advance(&mut self, pass: &Pass) {
-        *self = Self::Begun { complete: self.complete(), pass: pass.clone() };
+    /// Saves how far a comparison is.
+    ///
+    /// # Errors
+    /// [`CommitError`]: it is not saved, or it is and the reply was lost.
+    pub(crate) async fn advance(self, journal: FunctionJournal<'_>, pass: &Pass) -> Result<Self, CommitError> {
+        let advance = |stored: &mut Option<Pass>, _| {
+            *stored = Some(pass.clone());
+            Noted::save(())
+        };
+        let pass = of_pass(journal).commit(self.pass, advance).await?.settle().await.0;
+        Ok(Self { pass, ..self })
     }
 
     /// Ends a comparison that compared every sale since it began; `None` if it did not.
-    pub(crate) fn end(&mut self, began: Option<Timestamp>) {
-        *self = Self::Complete(self.complete().max(began));
+    ///
+    /// # Errors
+    /// [`CommitError`]: it is not saved, or it is and the reply was lost.
+    pub(crate) async fn end(self, journal: FunctionJournal<'_>, began: Option<Timestamp>) -> Result<(), CommitError> {
+        if began.is_some() {
+            let complete = |stored: &mut Option<Timestamp>, _| {
+                *stored = (*stored).max(began);
+                Noted::save(())
+            };
+            journal.commit(self.complete, complete).await?.settle().await;
+        }
+        // Last: after a crash in between, the next run continues the comparison and notes its end again.
+        if self.pass.value.memory.is_some() {
+            let end = |stored: &mut Option<Pass>, _| {
+                *stored = None;
+                Noted::save(())
+            };
+            of_pass(journal).commit(self.pass, end).await?.settle().await;
+        }
+        Ok(())
     }
+}
+
+const fn of_pass(journal: FunctionJournal<'_>) -> FunctionJournal<'_> {
+    FunctionJournal { function: PASS, ..journal }
 }

@@ -18,7 +18,7 @@ use runtime::{
 };
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::{World, run};
+use testkit::{NoLimit, Passage, World, run, world::Surroundings};
 
 pub const NOW: i64 = 1_790_000_000;
 pub const QUESTION: &str = "Should we open a second bakery in Halifax?";
@@ -93,6 +93,42 @@ pub fn ports(world: &World) -> Ports<'_> {
 /// Sends one request; `None` when the injected fault ends the process.
 pub fn send(world: &World, request: Request) -> Option<Reply> {
     run(handle(ports(world), &settings(), request))
+}
+
+/// Polls the handlers of many requests concurrently until each has returned or crashed.
+pub fn within(world: &World, surroundings: Surroundings, requests: Vec<Request>) -> Vec<Reply> {
+    use std::{
+        future::Future,
+        pin::Pin,
+        task::{Context, Poll, Waker},
+    };
+    world.surround(surroundings);
+    let (settings, ports) = (settings(), Ports { pause: &NoLimit, ..ports(world) });
+    type Running<'a> = (i64, Pin<Box<dyn Future<Output = Reply> + 'a>>);
+    let mut running: Vec<Running<'_>> = requests
+        .into_iter()
+        .map(|request| -> Running<'_> { (0, Box::pin(handle(ports, &settings, request))) })
+        .collect();
+    let mut replies = Vec::new();
+    while !running.is_empty() {
+        let next = running.iter().map(|(at, _)| *at).min().unwrap();
+        let now = world.state().now.max(next);
+        world.state().now = now;
+        let mut waiting = Vec::new();
+        for (at, mut handler) in running {
+            if at > now {
+                waiting.push((at, handler));
+                continue;
+            }
+            match handler.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(reply) => replies.push(reply),
+                Poll::Pending => waiting.extend(world.wake().map(|wake| (wake, handler))),
+            }
+        }
+        running = waiting;
+    }
+    world.surround(Box::new(|_, _| Passage::default()));
+    replies
 }
 
 pub fn subscriber(address: &str) -> SubscriberId {

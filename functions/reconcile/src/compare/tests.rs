@@ -1,4 +1,5 @@
 use super::*;
+use audit::Notebook;
 use domain::{
     Channel, PaymentStatus,
     chat::{
@@ -47,9 +48,13 @@ fn compared(world: &World) -> Option<Result<Report, StepError>> {
 }
 
 fn compared_of(world: &World, sold_here: SalesPeriod) -> Option<Result<Report, StepError>> {
-    let (note, began) = (Versioned { value: Notebook::default(), version: 0 }, domain::ports::Clock::now(world));
-    let pass = Pass { began, since: crate::reports::before(began, 3 * DAY), from: None };
-    testkit::run(run(ports(world, sold_here), note, pass))
+    let began = domain::ports::Clock::now(world);
+    let progress = Progress {
+        complete: Versioned { value: Notebook::default(), version: 0 },
+        pass: Versioned { value: Notebook::default(), version: 0 },
+    };
+    let pass = Pass::new(began, crate::reports::before(began, 3 * DAY));
+    testkit::run(run(ports(world, sold_here), progress, pass))
 }
 
 fn ports(world: &World, sold_here: SalesPeriod) -> Ports<'_> {
@@ -294,28 +299,42 @@ impl domain::ports::Clock for Slow<'_> {
     }
 }
 
+/// A world with three pages of sessions in order, and a dispute.
+fn three_pages() -> World {
+    let world = world((1..=6).map(session), (1..=6).map(delivered));
+    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
+    let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
+    world.state().reports.push((START, payment, report));
+    world.state().slowest_method = 16 * DAY;
+    world
+}
+
+fn handled_slowly(world: &World) -> Option<Result<Report, StepError>> {
+    let (clock, ports) = (Slow(world), ports(world, SalesPeriod::ALL));
+    let journal = Journal { clock: &clock, ..ports.journal };
+    testkit::run(crate::handle(Ports { journal, ..ports }, 3 * DAY))
+}
+
+/// The places of a boundary in a first run that is not cut off.
+fn places(name: &str) -> Vec<usize> {
+    let clean = three_pages();
+    assert_eq!(handled_slowly(&clean).unwrap().unwrap().paid, 6);
+    let boundaries = clean.state().boundaries.clone();
+    boundaries.iter().enumerate().filter(|(_, passed)| **passed == name).map(|(place, _)| place).collect()
+}
+
+/// What every version reads: when the last complete comparison began.
+fn last_complete(world: &World) -> Option<Timestamp> {
+    let note = testkit::run(ports(world, SalesPeriod::ALL).notebook.load::<Option<Timestamp>>());
+    note.unwrap().unwrap().value.memory
+}
+
 /// A run that is cut off has queued the reports, and the next one goes on with the page at which it ended.
 #[test]
 fn a_comparison_that_is_cut_off_is_continued() {
-    let fresh = || {
-        let world = world((1..=6).map(session), (1..=6).map(delivered));
-        let payment = domain::money::PaymentId::parse("pi_1").unwrap();
-        let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
-        world.state().reports.push((START, payment, report));
-        world.state().slowest_method = 16 * DAY;
-        world
-    };
-    let handled = |world: &World| {
-        let (clock, ports) = (Slow(world), ports(world, SalesPeriod::ALL));
-        let journal = Journal { clock: &clock, ..ports.journal };
-        testkit::run(crate::handle(Ports { journal, ..ports }, 3 * DAY))
-    };
-    let clean = fresh();
-    assert_eq!(handled(&clean).unwrap().unwrap().paid, 6);
-    let boundaries = clean.state().boundaries.clone();
-    let pages = boundaries.iter().enumerate().filter(|(_, name)| **name == "ledger.completed_since");
-    let pages: Vec<usize> = pages.map(|(place, _)| place).collect();
-    let [_, second, third] = pages[..] else { panic!("{boundaries:?}") };
+    let (fresh, handled) = (three_pages, handled_slowly);
+    let pages = places("ledger.completed_since");
+    let [_, second, third] = pages[..] else { panic!("{pages:?}") };
     for (cut_off, left) in [(second, 4), (third, 2)] {
         let world = fresh();
         world.plan(Plan::at(cut_off, Fault::CrashBefore));
@@ -327,10 +346,41 @@ fn a_comparison_that_is_cut_off_is_continued() {
         // Its position is unknown by now.
         world.plan(Plan::at(cut_off, Fault::CrashBefore));
         assert!(handled(&world).is_none());
+        assert!(last_complete(&world).is_some(), "an earlier version reads it after a rollback");
         world.plan(Plan::none());
         world.advance(8 * DAY);
         assert_eq!(handled(&world).unwrap().unwrap().paid, 6);
     }
+}
+
+/// Such a sale holds up none, and the comparison does not count as complete.
+#[test]
+fn a_comparison_with_a_sale_that_cannot_be_compared_is_continued_behind_it() {
+    let (loads, pages) = (places("store.load"), places("ledger.completed_since"));
+    let world = three_pages();
+    // A sale of the second page fails, and the run is cut off at the third.
+    world.plan(Plan::at(loads[2], Fault::Fail).and_at(pages[2], Fault::CrashBefore));
+    assert!(handled_slowly(&world).is_none());
+    world.plan(Plan::none());
+    assert_eq!(handled_slowly(&world).unwrap().unwrap(), Report { paid: 2, reports: 1, ..Report::default() });
+    assert_eq!(last_complete(&world), None);
+    assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6, "the next one begins with the newest");
+    assert!(last_complete(&world).is_some());
+}
+
+#[test]
+fn a_comparison_whose_position_stripe_refuses_begins_anew() {
+    let world = three_pages();
+    let at = START.as_millis();
+    let note = format!(r#"{{"memory":{{"began":{at},"since":{at},"from":"cs_gone","is_bad":true}},"head":null}}"#);
+    world.state().notes.insert("reconcile-pass".into(), (note, 1));
+    world.plan(Plan::none().whenever("ledger.completed_since", Fault::Refuse(400)));
+    let refused = handled_slowly(&world).unwrap();
+    assert!(matches!(refused, Err(error) if error.code() == domain::ErrorCode::PaymentRefused), "a new one is refused");
+    world.plan(Plan::none());
+    assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6);
+    assert!(last_complete(&world).is_some_and(|complete| complete > START));
+    assert!(world.state().alerts.is_empty(), "the note is read");
 }
 
 #[test]

@@ -89,7 +89,11 @@ impl Ledger for World {
             let (sessions, next) = page(&paid, from);
             CompletedSessions { sessions, next }
         });
-        read.await.map_err(payment_trouble)
+        let page = read.await.map_err(payment_trouble)?;
+        match from.map(str::parse::<usize>) {
+            Some(Err(_)) => Err(PaymentError::Refused("resource_missing".to_owned())),
+            _ => Ok(page),
+        }
     }
 
     async fn reports_since(
