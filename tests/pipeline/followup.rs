@@ -154,7 +154,8 @@ fn a_page_that_waits_for_it_records_no_retrieval() {
     let session = sim.session.as_str().to_owned();
     assert_eq!(polled(&sim, &session), (200, json!({ "followup_status": "available" })));
     assert_eq!(posts(&sim, FOLLOWUP).unwrap().status(), 202);
-    let (records, before) = (sim.world.state().log.len(), retrieved(&sim));
+    let records = sim.world.state().log.len();
+    let before = retrieved(&sim);
     for _ in 0..5 {
         assert_eq!(polled(&sim, &session), (200, json!({ "followup_status": "pending" })));
     }

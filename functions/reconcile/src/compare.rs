@@ -1,36 +1,22 @@
 //! One comparison: every session that Stripe shows as paid, with the state of its sale.
 
 use crate::{
+    ports::Ports,
     progress::{Pass, Progress},
     reports::queue_reports,
 };
-use audit::{Change, Context, FunctionJournal, Journal};
+use audit::{Change, Context};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
     due::Incomplete,
     mail::Mail,
     message::{Message, OrderedBy},
-    ports::{Ledger, Meter, PaymentError, Queue, SubscriptionLedger, Versioned},
+    ports::{Ledger, PaymentError, Versioned},
     sale::{Charge, Fulfilment, NotPaid, SLOWEST_PAYMENT},
     tier::CURRENCY,
 };
 use std::time::Duration;
-
-/// The ports that the function uses.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Ports<'a> {
-    pub journal: Journal<'a>,
-    pub notebook: FunctionJournal<'a>,
-    pub ledger: &'a dyn Ledger,
-    pub subscriptions: &'a dyn SubscriptionLedger,
-    pub orders: &'a dyn Queue,
-    pub notices: &'a dyn Queue,
-    pub payments: &'a dyn Queue,
-    pub meter: &'a dyn Meter,
-    pub sold_here: SalesPeriod,
-}
 
 /// The counts of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

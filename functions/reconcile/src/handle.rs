@@ -1,8 +1,9 @@
 //! One scheduled run: calls [`run`] and records the metric that its alarm watches.
 
 use crate::{
-    Ports, Report,
+    Report,
     compare::reach,
+    ports::Ports,
     progress::{Pass, Progress},
     reports::before,
     run,

@@ -3,10 +3,12 @@
 
 mod compare;
 mod handle;
+mod ports;
 mod progress;
 mod reports;
 
-pub use compare::{Ports, Report};
+pub use compare::Report;
 pub use handle::{FUNCTION, handle, look_back};
+pub use ports::Ports;
 
 use compare::run;

@@ -1,6 +1,6 @@
 //! Queues what Stripe lists of refunds, disputes and subscriptions, in case their events were lost.
 
-use crate::Ports;
+use crate::ports::Ports;
 use domain::{
     StepError, Timestamp,
     message::{Message, ReportedBy},

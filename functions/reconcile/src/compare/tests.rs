@@ -1,5 +1,5 @@
 use super::*;
-use audit::Notebook;
+use audit::{FunctionJournal, Journal, Notebook};
 use domain::{
     Channel, PaymentStatus,
     chat::{
