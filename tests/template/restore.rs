@@ -92,9 +92,11 @@ fn the_guide_gives_every_erased_sale_without_a_row_a_row() {
     let money = Money::RefundAuthorised { authorisation: decided.clone(), at: Timestamp::from_seconds(5) };
     let restored =
         json!({ "session_id": "cs_live_old", "tier": "quick", "query_hash": "abc", "received_at": 5, "money": money });
+    let dispute = Money::Disputed { at: Timestamp::from_seconds(5), refund: Some(decided.clone()), bounced: false };
+    let disputed = json!({ "session_id": "cs_live_new", "received_at": 5, "money": dispute });
     for (name, text) in [
         ("live", row("cs_live_have", json!({}))),
-        ("restored", row("cs_live_old", restored)),
+        ("restored", format!("{}\n{}", row("cs_live_old", restored), row("cs_live_new", disputed))),
         ("older", row("cs_live_unlogged", json!({ "fulfilment": { "state": "erased" } }))),
         ("records", records),
     ] {
@@ -120,9 +122,13 @@ fn the_guide_gives_every_erased_sale_without_a_row_a_row() {
             assert_eq!(checked.open_work().map(|open| open.work), Some(Work::RefundFailed));
             failed_refunds += 1;
         }
+        if let Money::Disputed { refund, bounced, .. } = sale.money() {
+            assert_eq!((sale.session_id().as_str(), refund, bounced), ("cs_live_new", &Some(decided.clone()), &true));
+            failed_refunds += 1;
+        }
         rows.push((sale.session_id().as_str().to_owned(), sale.tier(), sale.audit().cloned()));
     }
-    assert_eq!(failed_refunds, 1);
+    assert_eq!(failed_refunds, 2);
     let [_, (_, new), (_, followup), (_, old)] = sales;
     assert!(old.as_ref().is_some_and(|head| head.count == 3), "{old:?}");
     let expected = [

@@ -21,6 +21,7 @@ use runtime::{
     telemetry,
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// A parsed request.
 struct ExchangeRequest {
@@ -97,7 +98,7 @@ pub(crate) async fn ask(
         access = bridge::access(ports, who, now).await?;
     }
     let key = ports::key(ports).await?;
-    let ask = Ask {
+    let mut ask = Ask {
         id: asked.id.clone(),
         fingerprint: key.digest("oracle.chat.message.v1", &format!("{}\n{}", who.as_str(), asked.message.as_str())),
         owner: ports.randomness.token(),
@@ -107,15 +108,13 @@ pub(crate) async fn ask(
     if takes_free && let Some(wait) = limits::free(ports, settings, &key, request.network().as_deref()).await? {
         return Ok(remembered(ports, access, &account.value, &asked).await?.unwrap_or_else(|| reply::too_many(wait)));
     }
-    let claim = |account: &mut Account, now| match account.claim(&ask, now, settings.lease) {
-        Claimed::Granted => Change::save(Claimed::Granted),
-        other => Change::nothing(other),
-    };
-    let (mut account, mut claimed) = ports.journal.commit(account, claim).await?.settle().await;
+    let (mut account, mut claimed) = ports.journal.commit(account, claim(&ask, settings.lease)).await?.settle().await;
     if claimed == Claimed::Erasing {
-        // An erasure began since the account was read. The exchange belongs to the next memory.
+        // An erasure began since the account was read. The exchange belongs to the next memory, and to its access.
         let account_erased = account_memory::ready(ports, who).await?;
-        (account, claimed) = ports.journal.commit(account_erased, claim).await?.settle().await;
+        access = bridge::access(ports, who, now).await?;
+        ask.is_free = access.plan == Plan::Free;
+        (account, claimed) = ports.journal.commit(account_erased, claim(&ask, settings.lease)).await?.settle().await;
     }
     let left = free_left(access, &account.value);
     match claimed {
@@ -133,6 +132,14 @@ pub(crate) async fn ask(
         Claimed::TooMany(wait) => {
             Ok(remembered(ports, access, &account.value, &asked).await?.unwrap_or_else(|| reply::too_many(wait)))
         }
+    }
+}
+
+/// Claims an exchange of an account.
+fn claim(ask: &Ask, lease: Duration) -> impl Fn(&mut Account, Timestamp) -> Change<Claimed> {
+    move |account, now| match account.claim(ask, now, lease) {
+        Claimed::Granted => Change::save(Claimed::Granted),
+        other => Change::nothing(other),
     }
 }
 
