@@ -1,7 +1,9 @@
 //! Single transitions. [`super::exploration`] visits all of them.
 
+mod attempts;
 mod conditions;
 mod decisions;
+mod mails;
 mod refusals;
 
 use super::*;
@@ -29,34 +31,6 @@ fn sale() -> Sale {
 }
 
 #[test]
-fn one_claim_at_a_time() {
-    let mut sale = sale();
-    assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
-    for owner in ["a", "b"] {
-        assert_eq!(sale.claim(owner, Claimant::Customer, at(99), LEASE), Claim::Busy(at(100)));
-    }
-    assert!(sale.generates("a") && !sale.generates("b"));
-    assert_eq!(sale.claim("b", Claimant::Customer, at(100), LEASE), Claim::Granted);
-    assert!(sale.generates("b") && !sale.generates("a"));
-}
-
-#[test]
-fn an_ended_sale_is_not_worked_on_again() {
-    let ends = [
-        Fulfilment::Ready { at: at(1), archived: false },
-        Fulfilment::InReview { gate: 1, at: at(1) },
-        Fulfilment::Failed { reason: "x".into(), at: at(1) },
-        Fulfilment::Unusable { at: at(1) },
-    ];
-    for end in ends {
-        let mut sale = Sale { fulfilment: end.clone(), ..sale() };
-        assert_eq!(sale.claim("a", Claimant::Customer, at(1_000_000), LEASE), Claim::Done);
-        assert!(!sale.needs_order(at(1_000_000)));
-        assert_eq!(sale.fulfilment, end);
-    }
-}
-
-#[test]
 fn the_page_orders_again_only_what_nobody_works_on() {
     let mut sale = sale();
     assert!(!sale.needs_order(at(59)));
@@ -64,34 +38,6 @@ fn the_page_orders_again_only_what_nobody_works_on() {
     sale.claim("a", Claimant::Customer, at(60), LEASE);
     assert!(!sale.needs_order(at(159)));
     assert!(sale.needs_order(at(160)));
-}
-
-#[test]
-fn a_recorded_draft_survives_the_worker() {
-    let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
-    let letter = Letter::Verdict;
-    assert_eq!(sale.claim_mail(letter, "c", at(-100), LEASE), Claim::Granted);
-    assert_eq!(sale.claim_mail(letter, "a", at(0), LEASE), Claim::Granted);
-    assert!(!sale.delivering(letter, "a").unwrap().may_have_gone, "there was no draft to send");
-    let recorded = Draft { id: "d1".into(), internet_message_id: "<1@x>".into() };
-    sale.mail_drafted(letter, "a", &recorded, &rendered()).unwrap();
-    assert_eq!(sale.claim_mail(letter, "b", at(1), LEASE), Claim::Busy(at(100)));
-    assert_eq!(sale.claim_mail(letter, "b", at(100), LEASE), Claim::Granted);
-    assert!(sale.delivering(letter, "a").is_none());
-    let progress = sale.delivering(letter, "b").unwrap();
-    assert_eq!((&progress.draft, progress.may_have_gone), (&Some(recorded), true));
-    sale.mail = Mail::Sent { at: at(101) };
-    assert_eq!(sale.claim_mail(letter, "b", at(999), LEASE), Claim::Done);
-}
-
-#[test]
-fn a_retry_keeps_what_it_has_and_waits_until_it_is_due() {
-    let progress = Progress { failures: vec!["503".into()], ..Progress::default() };
-    let fulfilment = Fulfilment::Ready { at: at(0), archived: true };
-    let mut sale = Sale { fulfilment, mail: Mail::Retrying { due: at(300), progress: progress.clone() }, ..sale() };
-    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(299), LEASE), Claim::NotYet(at(300)));
-    assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(300), LEASE), Claim::Granted);
-    assert_eq!(*sale.delivering(Letter::Verdict, "a").unwrap(), progress);
 }
 
 #[test]
@@ -161,17 +107,6 @@ fn the_customer_hears_of_a_refund_by_policy_that_arrives_during_a_dispute() {
 }
 
 #[test]
-fn regeneration_is_limited_to_one_in_five_minutes() {
-    let ready = Fulfilment::Ready { at: at(0), archived: true };
-    let mut sale = Sale { fulfilment: ready.clone(), ..sale() };
-    assert_eq!(sale.reopen(at(10)), Ok(()));
-    assert_eq!(sale.reopen(at(11)), Err(sale.refuse("ordered")), "it is not ready now");
-    sale.fulfilment = ready;
-    assert!(sale.reopen(at(309)).is_err());
-    assert!(sale.reopen(at(310)).is_ok());
-}
-
-#[test]
 fn the_record_survives_storage() {
     let mut sale = sale();
     sale.claim("a", Claimant::Customer, at(0), LEASE);
@@ -205,20 +140,6 @@ fn charge() -> Charge {
     Charge { amount_total: Some(100), currency: Some("cad".into()) }
 }
 
-#[test]
-fn only_the_holder_of_the_claim_ends_it() {
-    let mut sale = sale();
-    sale.claim("a", Claimant::Customer, at(0), LEASE);
-    assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.unpaid("b", NotPaid::Unpaid, at(1)).is_err());
-    assert!(sale.unusable(FoundBy::Maker { owner: "b" }, None, None, "x", at(1)).is_err());
-    assert!(sale.release_claim("b", at(1)).is_err());
-    assert_eq!(sale.release_claim("a", at(1)), Ok(()));
-    assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::Granted);
-    assert!(sale.ready("a", &bought(), Colour::Green, "h", at(2)).is_err());
-    let ready = sale.ready("b", &bought(), Colour::Green, "h", at(2));
-    assert_eq!(ready, Ok(Event::VerdictReady { colour: Colour::Green, regenerated: None }));
-}
-
 /// A sale that the authority gate declined, and whose question a physician may approve.
 fn declined() -> Sale {
     let mut sale = sale();
@@ -240,21 +161,6 @@ fn declined() -> Sale {
     sale.decline("a", &bought(), declined, at(1)).unwrap();
     assert!(sale.declined().is_some());
     sale
-}
-
-/// The customer of an approved question whose verdict then fails hears of the failure, not that the question could do harm,
-/// and an operator can order it again while the approval is valid.
-#[test]
-fn an_approved_question_that_fails_is_a_failure_and_stays_approved() {
-    let mut sale = declined();
-    let operator = Operator::parse("dana", None).unwrap();
-    let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
-    sale.approve_declined(by, at(2)).unwrap();
-    sale.claim("b", Claimant::Customer, at(3), LEASE);
-    sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
-    assert_eq!((sale.declined(), sale.open_work().map(|open| open.work)), (None, Some(Work::Failed)));
-    sale.reattempt(&operator, false, at(5)).unwrap();
-    assert!(sale.is_approved("q", "dose", at(6)) && !sale.is_approved("another", "dose", at(6)));
 }
 
 /// There is no money to give back, or the customer has a verdict by mail and keeps it unless an operator refunds it.
@@ -279,61 +185,6 @@ fn a_declined_sale_that_no_policy_refunds_ends_once_nobody_can_approve_it() {
     assert_eq!(served.open_work().map(|open| open.work), Some(Work::Refund));
 }
 
-/// The mail with sources of help waits neither for Stripe nor for a decision about the money, and the refund does not
-/// wait for the mail.
-#[test]
-fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {
-    let declined = Declined { is_crisis: true, lock: HumanLock::Never, ..declined().declined.unwrap() };
-    let disclosed = |mut sale: Sale| {
-        sale.claim("a", Claimant::Customer, at(0), LEASE);
-        sale.decline("a", &bought(), declined.clone(), at(1)).unwrap();
-        sale
-    };
-    let authorisation = crate::money::Authorisation::parse("o", "r").unwrap();
-    for (money, gives_back) in [
-        (Money::Kept, true),
-        (Money::RefundAuthorised { authorisation, at: at(2) }, true),
-        (Money::RefundFailed { at: at(2), refund: None }, true),
-        (Money::Refunded { at: at(2) }, true),
-        (Money::Disputed { at: at(2), refund: None, bounced: false }, false),
-    ] {
-        let mut sale = Sale { money, ..disclosed(sale()) };
-        assert_eq!((sale.letter(Letter::Refund), sale.gives_money_back()), (&Mail::Ordered, gives_back));
-        assert_eq!(sale.claim_mail(Letter::Refund, "b", at(3), LEASE), Claim::Granted, "{:?}", sale.money);
-        sale.mail_sent(Letter::Refund, "b", at(4)).unwrap();
-    }
-    let mut served = disclosed(Sale { mail: Mail::Sent { at: at(0) }, ..sale() });
-    assert_eq!(served.open_work().map(|open| open.work), Some(Work::InFlight), "no policy refunds it");
-    assert!(!served.gives_money_back());
-    served.refund_letter = Mail::Dead { at: at(2), progress: Progress::default() };
-    assert_eq!(served.open_work().map(|open| open.work), Some(Work::DeadLetter));
-    let reply = Reply { message: "m".into(), at: at(2), from_buyer: None, settled_at: None, followup: None };
-    let answered = Sale { replies: vec![reply], ..served.clone() };
-    assert_eq!(answered.open_work().map(|open| open.work), Some(Work::Reply), "on the list of replies");
-    served.refund_letter = Mail::Sent { at: at(2) };
-    assert_eq!(served.open_work(), None);
-    let waiting = disclosed(sale());
-    assert_eq!(waiting.open_work().map(|open| (open.work, open.due)), Some((Work::Declined, at(1))));
-    let followup = disclosed(Sale { session_id: sale().session_id.followup(), ..sale() });
-    assert_eq!((followup.letter(Letter::Refund), followup.open_work()), (&Mail::NotOrdered, None), "its page says it");
-    let operator = Operator::parse("dana", None).unwrap();
-    assert!(waiting.clone().reattempt(&operator, false, at(5)).is_err(), "the question stays declined");
-    assert!(waiting.clone().reattempt(&operator, true, at(5)).is_ok(), "another question");
-}
-
-/// The decision is about one question. The same question, ordered again, keeps it.
-#[test]
-fn another_question_that_fails_is_not_declined() {
-    let operator = Operator::parse("dana", None).unwrap();
-    for resubmits in [true, false] {
-        let mut sale = declined();
-        sale.reattempt(&operator, resubmits, at(2)).unwrap();
-        sale.claim("b", Claimant::Customer, at(3), LEASE);
-        sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
-        assert_eq!(sale.declined().is_none(), resubmits);
-    }
-}
-
 #[test]
 fn only_the_smoke_tests_own_sale_is_claimed_for_it() {
     let smoke = Claimant::SmokeTest { received_at: at(0) };
@@ -350,25 +201,6 @@ fn only_the_smoke_tests_own_sale_is_claimed_for_it() {
 }
 
 #[test]
-fn a_significant_divergence_orders_its_mail_once() {
-    let mut sale = Sale {
-        fulfilment: Fulfilment::Generating { owner: "a".into(), lease_until: at(9) },
-        mail: Mail::Sent { at: at(1) },
-        regenerated_at: Some(at(2)),
-        colour: Some(Colour::Green),
-        ..sale()
-    };
-    let event = sale.ready("a", &bought(), Colour::Red, "h", at(3)).unwrap();
-    let compared = Comparison { first: Some(Colour::Green), second: Colour::Red, is_mailed: true };
-    assert!(compared.is_announced());
-    assert_eq!(event, Event::VerdictReady { colour: Colour::Red, regenerated: Some(compared) });
-    assert_eq!((&sale.divergence, sale.colour), (&Mail::Ordered, Some(Colour::Green)));
-    let minor = Comparison { second: Colour::Amber, ..compared };
-    assert!(!minor.is_announced() && Comparison { first: None, ..minor }.is_announced());
-    assert!(!Comparison { is_mailed: false, ..compared }.is_announced());
-}
-
-#[test]
 fn only_the_verdict_that_was_archived_is_recorded_as_dispatched() {
     let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(5), archived: false }, ..sale() };
     assert_eq!(sale.clone().dispatched(at(4), true), Err(sale.refuse("dispatched")));
@@ -378,28 +210,6 @@ fn only_the_verdict_that_was_archived_is_recorded_as_dispatched() {
     assert_eq!(sale.fulfilment, Fulfilment::Ready { at: at(5), archived: true }, "the archive keeps it");
     sale.reopen(at(6)).unwrap();
     assert_eq!(sale.dispatched(at(5), true), Err(sale.refuse("dispatched")));
-}
-
-#[test]
-fn an_unknown_mail_is_sent_again_only_while_its_money_is_kept() {
-    let operator = Operator::parse("o", None).unwrap();
-    let unknown = Sale { mail: Mail::Unknown { at: at(1) }, ..sale() };
-    let refunded = Sale { money: Money::Refunded { at: at(2) }, ..unknown.clone() };
-    let mut kept = unknown.clone();
-    kept.settle_mails(&operator, Found::NotSent, at(3)).unwrap();
-    assert!(matches!(kept.mail, Mail::Retrying { .. }));
-    let mut sale = refunded.clone();
-    let refused = Err(Refused { part: Part::Money, from: "refunded", to: "sent again" });
-    assert_eq!(sale.settle_mails(&operator, Found::NotSent, at(3)), refused);
-    assert_eq!(sale, refunded);
-    sale.settle_mails(&operator, Found::Sent, at(3)).unwrap();
-    assert_eq!(sale.mail, Mail::Sent { at: at(3) });
-    // The letter about the refund may be sent. The verdict's mail will not be: its claim asks for the money too.
-    let mut both = Sale { refund_letter: Mail::Unknown { at: at(1) }, ..refunded };
-    let event = both.settle_mails(&operator, Found::NotSent, at(3)).unwrap();
-    assert_eq!(event, Event::MailsSettled(operator, vec![Letter::Verdict, Letter::Refund], Found::NotSent));
-    assert_eq!(both.claim_mail(Letter::Verdict, "a", at(4), LEASE), Claim::Done);
-    assert_eq!(both.claim_mail(Letter::Refund, "a", at(4), LEASE), Claim::Granted);
 }
 
 #[test]
@@ -457,18 +267,6 @@ fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering
     assert_eq!(free(&delivered, Decision::Approve, &ready, None), refused(&ready));
 }
 
-#[test]
-fn the_mail_of_a_drop_is_recorded_only_after_the_drop() {
-    let refused = |from| Err(Refused { part: Part::Mail(Letter::SilentDrop), from, to: "ordered" });
-    let mut sale = sale();
-    assert_eq!(sale.notice_ordered(), refused("not ordered"));
-    sale.record_drop(crate::Unusable::Tier, None, None, charge(), at(1)).unwrap();
-    let mut refunded = Sale { money: Money::Refunded { at: at(2) }, ..sale.clone() };
-    assert_eq!(refunded.notice_ordered(), refused("not ordered"));
-    assert_eq!(sale.notice_ordered(), Ok(()));
-    assert_eq!(sale.notice_ordered(), refused("ordered"));
-}
-
 /// Audit Trail, invariant 8: the records of a drop carry the tier and the address's tag that the session has.
 #[test]
 fn a_drop_notes_the_tier_and_the_tag_and_forgets_neither() {
@@ -484,140 +282,4 @@ fn a_drop_notes_the_tier_and_the_tag_and_forgets_neither() {
 
 fn reply(number: usize) -> Reply {
     Reply { message: format!("m{number}"), at: at(1), from_buyer: None, settled_at: None, followup: None }
-}
-
-#[test]
-fn a_reply_is_noted_once_and_settled_once() {
-    let operator = Operator::parse("dana", None).unwrap();
-    let kept = |number| Ok(Event::Replied { reply: reply(number), kept: true });
-    let mut sale = sale();
-    assert_eq!(sale.replied(reply(1)), kept(1));
-    assert!(sale.replied(reply(1)).is_err());
-    assert_eq!(sale.waiting_replies().count(), 1);
-    assert_eq!(sale.settle_replies(&operator, at(9)), Ok(Event::RepliesSettled(operator.clone(), 1)));
-    assert!(sale.settle_replies(&operator, at(10)).is_err());
-    assert!(sale.replied(reply(1)).is_err(), "what was settled does not wait again");
-    for number in 2..=MAX_REPLIES + 1 {
-        assert_eq!(sale.replied(reply(number)), kept(number));
-    }
-    assert_eq!(sale.replied(reply(99)), Ok(Event::Replied { reply: reply(99), kept: false }));
-    assert_eq!(sale.replies.len(), MAX_REPLIES);
-}
-
-/// Email Retry, INV-02 and VER-03: the fifth failure is the last.
-#[test]
-fn a_mail_that_keeps_failing_becomes_a_dead_letter() {
-    let failure = Failure {
-        code: "503".into(),
-        detail: "x".into(),
-        retriable: true,
-        asked: None,
-        may_have_gone: false,
-        needs_consent: false,
-    };
-    let mut sale = Sale { fulfilment: Fulfilment::Ready { at: at(0), archived: true }, ..sale() };
-    let mut now = at(0);
-    let mut follows = Vec::new();
-    while !matches!(sale.mail, Mail::Dead { .. }) {
-        if sale.delivering(Letter::Verdict, "a").is_none() {
-            assert_eq!(sale.claim_mail(Letter::Verdict, "a", now, LEASE), Claim::Granted);
-        }
-        let failed =
-            sale.mail_failed(Letter::Verdict, "a", &failure, Some(&rendered()), &MailSchedule::standard(), now);
-        let Ok(Event::MailFailed { next, .. }) = failed else { panic!("{failed:?}") };
-        if let Next::At(due) = next {
-            now = due;
-        }
-        follows.push(next);
-    }
-    let due = |seconds| Next::At(at(seconds));
-    assert_eq!(follows, [Next::AtOnce, due(300), due(2100), due(9300), Next::Dead]);
-    let operator = Operator::parse("dana", None).unwrap();
-    sale.redrive(&operator, now).unwrap();
-    let kept = Progress { body_hash: Some("h".into()), ..Progress::default() };
-    assert_eq!(sale.mail, Mail::Retrying { due: now, progress: kept });
-}
-
-/// A failed model call leads to the next attempt by the table, and to a human only after the last attempt.
-#[test]
-fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
-    let (mut sale, table, mut now) = (sale(), RetryTable::standard(), at(0));
-    let mut waits = Vec::new();
-    while !matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
-        assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
-        let event = sale.model_failed("a", &bought(), failed_until(None), &table, 0.0, now).unwrap();
-        let Event::ModelFailed { due, .. } = event else { break };
-        waits.push(due.since(now).as_secs());
-        assert!(sale.is_tried_again() && !sale.needs_order(due.plus(Duration::from_secs(1)).min(at(59))));
-        assert_eq!(sale.claim("b", Claimant::Customer, now, LEASE), Claim::NotYet(due));
-        assert!(sale.open_work().unwrap().due > due, "nobody chases what is not due");
-        now = due;
-    }
-    assert_eq!(waits, [15, 30, 60, 120, 300, 1200, 3600, 3600, 3600]);
-    assert!((sale.unavailable_until, &sale.model_wait) == (None, &None));
-    sale.reattempt(&Operator::parse("dana", None).unwrap(), false, now).unwrap();
-    assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
-}
-
-fn failed_until(not_before: Option<Timestamp>) -> FailedAttempt<'static> {
-    FailedAttempt { reason: "503", open_until: None, not_before }
-}
-
-/// A vendor's delay that is longer than the table's wait is kept, and a shorter one changes nothing.
-#[test]
-fn a_failed_attempt_is_repeated_no_earlier_than_the_vendor_asked_for() {
-    for (not_before, expected) in [(None, 15), (Some(at(5)), 15), (Some(at(60)), 60)] {
-        let (mut sale, table) = (sale(), RetryTable::standard());
-        assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
-        sale.model_failed("a", &bought(), failed_until(not_before), &table, 0.0, at(0)).unwrap();
-        assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::NotYet(at(expected)));
-    }
-}
-
-/// The failure that opens the circuit lets the circuit decide: its half-open call may come before the table's next attempt.
-#[test]
-fn a_failed_attempt_is_repeated_when_the_circuit_lets_a_call_through() {
-    for (open_until, not_before, expected) in
-        [(Some(at(5)), None, 5), (Some(at(60)), None, 15), (Some(at(5)), Some(at(10)), 10)]
-    {
-        let (mut sale, table) = (sale(), RetryTable::standard());
-        assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
-        let attempt = FailedAttempt { open_until, ..failed_until(not_before) };
-        sale.model_failed("a", &bought(), attempt, &table, 0.0, at(0)).unwrap();
-        assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::NotYet(at(expected)));
-    }
-}
-
-/// An open circuit is not a failure of the sale, but a sale does not wait for it for ever.
-#[test]
-fn a_sale_waits_for_a_circuit_without_failing_and_no_longer_than_the_table() {
-    let (mut sale, table) = (sale(), RetryTable::standard());
-    for minute in 0..240 {
-        let (now, until) = (at(minute * 60), at(minute * 60 + 20));
-        assert_eq!(sale.model_unavailable(None, until, &table, now), Ok(Event::ModelUnavailable));
-        assert!(!sale.is_tried_again());
-    }
-    let end = sale.model_unavailable(None, at(20_000), &table, at(240 * 60));
-    assert!(matches!(end, Ok(Event::Failed { .. })) && sale.model_wait.is_none());
-    let mut claimed = self::sale();
-    claimed.claim("a", Claimant::Customer, at(0), LEASE);
-    assert!(claimed.model_unavailable(None, at(9), &table, at(1)).is_err(), "somebody is at it");
-    let lapsed = at(1).plus(LEASE);
-    assert!(claimed.clone().model_unavailable(None, lapsed.plus(LEASE), &table, lapsed).is_ok(), "the lease is over");
-    assert!(claimed.model_unavailable(Some("b"), at(9), &table, at(1)).is_err());
-    claimed.model_unavailable(Some("a"), at(9), &table, at(1)).unwrap();
-    assert_eq!(claimed.waits_for_model(at(8)), Some(at(9)));
-}
-
-/// A verdict that is made again may have other words: a mail that was never sent shows those.
-#[test]
-fn a_mail_without_a_draft_forgets_the_lost_verdicts_bytes() {
-    let draft = crate::mail::Draft { id: "d".into(), internet_message_id: "m".into() };
-    for (draft, body_hash) in [(None, None), (Some(draft), Some("h".to_owned()))] {
-        let progress = Progress { draft, body_hash: Some("h".into()), ..Progress::default() };
-        let fulfilment = Fulfilment::Ready { at: at(0), archived: true };
-        let mut sale = Sale { fulfilment, mail: Mail::Retrying { due: at(9), progress }, ..sale() };
-        sale.reopen(at(1)).unwrap();
-        assert_eq!(sale.mail.progress().unwrap().body_hash, body_hash);
-    }
 }

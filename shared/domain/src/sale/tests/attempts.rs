@@ -1,0 +1,155 @@
+//! The claims of a sale and the attempts at its verdict.
+
+use super::*;
+
+#[test]
+fn one_claim_at_a_time() {
+    let mut sale = sale();
+    assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
+    for owner in ["a", "b"] {
+        assert_eq!(sale.claim(owner, Claimant::Customer, at(99), LEASE), Claim::Busy(at(100)));
+    }
+    assert!(sale.generates("a") && !sale.generates("b"));
+    assert_eq!(sale.claim("b", Claimant::Customer, at(100), LEASE), Claim::Granted);
+    assert!(sale.generates("b") && !sale.generates("a"));
+}
+
+#[test]
+fn an_ended_sale_is_not_worked_on_again() {
+    let ends = [
+        Fulfilment::Ready { at: at(1), archived: false },
+        Fulfilment::InReview { gate: 1, at: at(1) },
+        Fulfilment::Failed { reason: "x".into(), at: at(1) },
+        Fulfilment::Unusable { at: at(1) },
+    ];
+    for end in ends {
+        let mut sale = Sale { fulfilment: end.clone(), ..sale() };
+        assert_eq!(sale.claim("a", Claimant::Customer, at(1_000_000), LEASE), Claim::Done);
+        assert!(!sale.needs_order(at(1_000_000)));
+        assert_eq!(sale.fulfilment, end);
+    }
+}
+
+#[test]
+fn regeneration_is_limited_to_one_in_five_minutes() {
+    let ready = Fulfilment::Ready { at: at(0), archived: true };
+    let mut sale = Sale { fulfilment: ready.clone(), ..sale() };
+    assert_eq!(sale.reopen(at(10)), Ok(()));
+    assert_eq!(sale.reopen(at(11)), Err(sale.refuse("ordered")), "it is not ready now");
+    sale.fulfilment = ready;
+    assert!(sale.reopen(at(309)).is_err());
+    assert!(sale.reopen(at(310)).is_ok());
+}
+
+#[test]
+fn only_the_holder_of_the_claim_ends_it() {
+    let mut sale = sale();
+    sale.claim("a", Claimant::Customer, at(0), LEASE);
+    assert!(sale.fail("b", None, "x", at(1)).is_err() && sale.unpaid("b", NotPaid::Unpaid, at(1)).is_err());
+    assert!(sale.unusable(FoundBy::Maker { owner: "b" }, None, None, "x", at(1)).is_err());
+    assert!(sale.release_claim("b", at(1)).is_err());
+    assert_eq!(sale.release_claim("a", at(1)), Ok(()));
+    assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::Granted);
+    assert!(sale.ready("a", &bought(), Colour::Green, "h", at(2)).is_err());
+    let ready = sale.ready("b", &bought(), Colour::Green, "h", at(2));
+    assert_eq!(ready, Ok(Event::VerdictReady { colour: Colour::Green, regenerated: None }));
+}
+
+/// The customer of an approved question whose verdict then fails hears of the failure, not that the question could do harm,
+/// and an operator can order it again while the approval is valid.
+#[test]
+fn an_approved_question_that_fails_is_a_failure_and_stays_approved() {
+    let mut sale = declined();
+    let operator = Operator::parse("dana", None).unwrap();
+    let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
+    sale.approve_declined(by, at(2)).unwrap();
+    sale.claim("b", Claimant::Customer, at(3), LEASE);
+    sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
+    assert_eq!((sale.declined(), sale.open_work().map(|open| open.work)), (None, Some(Work::Failed)));
+    sale.reattempt(&operator, false, at(5)).unwrap();
+    assert!(sale.is_approved("q", "dose", at(6)) && !sale.is_approved("another", "dose", at(6)));
+}
+
+/// The decision is about one question. The same question, ordered again, keeps it.
+#[test]
+fn another_question_that_fails_is_not_declined() {
+    let operator = Operator::parse("dana", None).unwrap();
+    for resubmits in [true, false] {
+        let mut sale = declined();
+        sale.reattempt(&operator, resubmits, at(2)).unwrap();
+        sale.claim("b", Claimant::Customer, at(3), LEASE);
+        sale.fail("b", None, "UPSTREAM 503", at(4)).unwrap();
+        assert_eq!(sale.declined().is_none(), resubmits);
+    }
+}
+
+/// A failed model call leads to the next attempt by the table, and to a human only after the last attempt.
+#[test]
+fn a_sale_whose_model_call_failed_is_tried_again_until_the_table_ends() {
+    let (mut sale, table, mut now) = (sale(), RetryTable::standard(), at(0));
+    let mut waits = Vec::new();
+    while !matches!(sale.fulfilment, Fulfilment::Failed { .. }) {
+        assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
+        let event = sale.model_failed("a", &bought(), failed_until(None), &table, 0.0, now).unwrap();
+        let Event::ModelFailed { due, .. } = event else { break };
+        waits.push(due.since(now).as_secs());
+        assert!(sale.is_tried_again() && !sale.needs_order(due.plus(Duration::from_secs(1)).min(at(59))));
+        assert_eq!(sale.claim("b", Claimant::Customer, now, LEASE), Claim::NotYet(due));
+        assert!(sale.open_work().unwrap().due > due, "nobody chases what is not due");
+        now = due;
+    }
+    assert_eq!(waits, [15, 30, 60, 120, 300, 1200, 3600, 3600, 3600]);
+    assert!((sale.unavailable_until, &sale.model_wait) == (None, &None));
+    sale.reattempt(&Operator::parse("dana", None).unwrap(), false, now).unwrap();
+    assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
+}
+
+fn failed_until(not_before: Option<Timestamp>) -> FailedAttempt<'static> {
+    FailedAttempt { reason: "503", open_until: None, not_before }
+}
+
+/// A vendor's delay that is longer than the table's wait is kept, and a shorter one changes nothing.
+#[test]
+fn a_failed_attempt_is_repeated_no_earlier_than_the_vendor_asked_for() {
+    for (not_before, expected) in [(None, 15), (Some(at(5)), 15), (Some(at(60)), 60)] {
+        let (mut sale, table) = (sale(), RetryTable::standard());
+        assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
+        sale.model_failed("a", &bought(), failed_until(not_before), &table, 0.0, at(0)).unwrap();
+        assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::NotYet(at(expected)));
+    }
+}
+
+/// The failure that opens the circuit lets the circuit decide: its half-open call may come before the table's next attempt.
+#[test]
+fn a_failed_attempt_is_repeated_when_the_circuit_lets_a_call_through() {
+    for (open_until, not_before, expected) in
+        [(Some(at(5)), None, 5), (Some(at(60)), None, 15), (Some(at(5)), Some(at(10)), 10)]
+    {
+        let (mut sale, table) = (sale(), RetryTable::standard());
+        assert_eq!(sale.claim("a", Claimant::Customer, at(0), LEASE), Claim::Granted);
+        let attempt = FailedAttempt { open_until, ..failed_until(not_before) };
+        sale.model_failed("a", &bought(), attempt, &table, 0.0, at(0)).unwrap();
+        assert_eq!(sale.claim("b", Claimant::Customer, at(1), LEASE), Claim::NotYet(at(expected)));
+    }
+}
+
+/// An open circuit is not a failure of the sale, but a sale does not wait for it for ever.
+#[test]
+fn a_sale_waits_for_a_circuit_without_failing_and_no_longer_than_the_table() {
+    let (mut sale, table) = (sale(), RetryTable::standard());
+    for minute in 0..240 {
+        let (now, until) = (at(minute * 60), at(minute * 60 + 20));
+        assert_eq!(sale.model_unavailable(None, until, &table, now), Ok(Event::ModelUnavailable));
+        assert!(!sale.is_tried_again());
+    }
+    let end = sale.model_unavailable(None, at(20_000), &table, at(240 * 60));
+    assert!(matches!(end, Ok(Event::Failed { .. })) && sale.model_wait.is_none());
+    let mut claimed = self::sale();
+    claimed.claim("a", Claimant::Customer, at(0), LEASE);
+    assert!(claimed.model_unavailable(None, at(9), &table, at(1)).is_err(), "somebody is at it");
+    let lapsed = at(1).plus(LEASE);
+    assert!(claimed.clone().model_unavailable(None, lapsed.plus(LEASE), &table, lapsed).is_ok(), "the lease is over");
+    assert!(claimed.model_unavailable(Some("b"), at(9), &table, at(1)).is_err());
+    claimed.model_unavailable(Some("a"), at(9), &table, at(1)).unwrap();
+    assert_eq!(claimed.waits_for_model(at(8)), Some(at(9)));
+}
