@@ -154,8 +154,8 @@ fn two_requests_at_once_with_one_transaction_get_one_answer() {
     assert_eq!(site.world.state().prompts.len(), 1);
 }
 
-/// The payer sends the signed payment while somebody shows the transaction that submits it. The claim of the payment
-/// decides: its answer is asked for again, and no money is owed.
+/// Two requests at once: one sends the signed payment, the other shows the transaction that submits it. The payment's
+/// claim decides: the payer can ask for the answer again, and no money is owed.
 #[test]
 fn a_transaction_that_is_shown_while_its_payment_is_claimed_leaves_the_claim() {
     let (world, payment) = offered();
@@ -325,7 +325,7 @@ fn payments_without_funds_cause_few_questions_and_others_are_not_counted() {
     assert_eq!((sent(1, "203.0.113.7"), sent(122, "203.0.113.7")), (200, 429), "what was bought is there");
 }
 
-/// The question's answer is held each time. Nobody pays for the model's calls, so they end.
+/// The filter holds each answer. The payer is not charged for the model's calls, so their number is limited.
 #[test]
 fn a_payment_without_an_answer_asks_the_model_a_few_times() {
     let (world, payment) = offered();
