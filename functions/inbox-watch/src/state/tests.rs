@@ -171,7 +171,7 @@ fn what_was_unread_before_the_first_run_stays_unanswered_however_much_it_is() {
     assert_eq!(state.take(&arrivals(vec![arrival(600, "new")])), 1);
 }
 
-/// Somebody moves old messages into the inbox after the first run.
+/// Old messages are moved into the inbox after the first run.
 #[test]
 fn of_messages_received_before_the_first_run_only_those_of_the_last_ten_minutes_are_new() {
     // 5,000 seconds after the midnight of `received`.
