@@ -20,13 +20,13 @@ use domain::{
 use futures_util::future::join_all;
 use serde_json::json;
 
-/// A round ends within this number of hourly runs, 25 days, however long the log is: a fixed number of objects a run would fall
-/// behind a log that grows faster, and `oracle status` calls a log wrong that no round has found sound for 30 days.
+/// A round ends within this number of hourly runs, which is 25 days, however long the log is: `oracle status` reports a
+/// log that no round has found sound for 30 days. A fixed number of objects in each run would fall behind a log that
+/// grows faster.
 const RUNS_OF_A_ROUND: u64 = 600;
 
-/// Continues where the last run ended, and compares about `least` objects, and at least a part of the digests that lets
-/// the round end in time. One that cannot be read is left out and reported: it must not keep the comparison from all
-/// others.
+/// Continues where the last run ended. Compares at least about `least` objects, and enough digests for the round to end
+/// in time. An object that cannot be read is left out and reported: it must not keep the comparison from all others.
 pub(crate) async fn recheck(
     ports: Ports<'_>,
     notebook: Versioned<Notebook<DigestState>>,

@@ -64,7 +64,7 @@ impl Checks {
         }
     }
 
-    /// Examines what payments in USDC need, if that is needed.
+    /// Examines the facilitator and the node, if they are `needed`.
     pub(crate) async fn toll(&mut self, needed: Result<bool, StorageError>, found: impl Future<Output = Vec<Finding>>) {
         match needed {
             Ok(true) => self.take(found.await),

@@ -17,9 +17,9 @@ pub type Findings = BTreeMap<&'static str, String>;
 pub struct Checks {
     /// The failed ones.
     pub findings: Findings,
-    /// What could not be looked at. Whether it works is not known: if it failed before, it counts as failed.
+    /// The checks that could not be made: one that failed before still counts as failed.
     pub unknown: BTreeSet<&'static str>,
-    /// What neither this configuration nor open work needs. Whether it works does not matter any more.
+    /// The checks of dependencies that neither this configuration nor open work needs: an earlier failure is forgotten.
     pub unused: BTreeSet<&'static str>,
 }
 

@@ -155,7 +155,8 @@ fn alert_for(
 ) -> Alert {
     let entries = record.measures.map_or(0, |found| found.entries);
     let bytes = record.measures.map_or(0, |found| found.bytes);
-    // Of outages the detail has the time: equal alerts are sent once a minute, and a new outage may begin sooner.
+    // The detail of an outage has the time: an equal alert within a minute is suppressed, and a new outage may begin
+    // sooner.
     let detail = match problem {
         Problem::Service => {
             let answer =

@@ -35,18 +35,21 @@ pub(crate) struct StoredBeginnings {
 
 /// The exchange whose beginnings are published.
 pub(crate) struct BeginningPublisher<'a> {
-    ports: Ports<'a>,
-    who: &'a SubscriberId,
-    ask: &'a Ask,
-    notice: Option<&'a str>,
-    until: Timestamp,
-    write_time: Duration,
-    seal: SubjectSeal,
-    state: Mutex<State>,
+    pub(crate) ports: Ports<'a>,
+    pub(crate) who: &'a SubscriberId,
+    pub(crate) ask: &'a Ask,
+    pub(crate) notice: Option<&'a str>,
+    /// The end of the claim.
+    pub(crate) until: Timestamp,
+    /// The longest time of a write.
+    pub(crate) write_time: Duration,
+    pub(crate) seal: SubjectSeal,
+    pub(crate) state: Mutex<State>,
 }
 
+/// The readable texts, and those of them that are stored.
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     readable: BTreeMap<Voice, String>,
     written: Vec<VoiceReply>,
     written_at: Option<Timestamp>,
@@ -66,20 +69,7 @@ impl State {
     }
 }
 
-impl<'a> BeginningPublisher<'a> {
-    /// `until` is the end of the claim, `write_time` the longest time of a write.
-    pub(crate) fn new(
-        ports: Ports<'a>,
-        who: &'a SubscriberId,
-        ask: &'a Ask,
-        notice: Option<&'a str>,
-        until: Timestamp,
-        write_time: Duration,
-        seal: SubjectSeal,
-    ) -> Self {
-        Self { ports, who, ask, notice, until, write_time, seal, state: Mutex::default() }
-    }
-
+impl BeginningPublisher<'_> {
     /// Makes a voice's sentences unreadable: its reply was rejected.
     pub(crate) async fn withdraw(&self, voice: Voice) {
         self.publish(voice, String::new(), false).await;

@@ -281,10 +281,17 @@ async fn make(
     let memory = opened.working_set(&asked.message)?;
     let session = account.value.session().ok_or(ChatError::Form("an account's name"))?;
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
-    let seal = account_memory::seal_of_beginnings(opened.key(), &account.value, &ask.id)?;
     let notice = evaluation.notice();
-    let (id, until) = (account.value.id(), asked.at.plus(settings.lease));
-    let publisher = BeginningPublisher::new(ports, id, ask, notice.as_deref(), until, settings.write_time, seal);
+    let publisher = BeginningPublisher {
+        ports,
+        who: account.value.id(),
+        ask,
+        notice: notice.as_deref(),
+        until: asked.at.plus(settings.lease),
+        write_time: settings.write_time,
+        seal: account_memory::seal_of_beginnings(opened.key(), &account.value, &ask.id)?,
+        state: Default::default(),
+    };
     let made = answer::make(ports, settings, voices(access.plan), context, &publisher, asked.at).await;
     let stored = StoredExchange {
         asked: asked.message.as_str().to_owned(),

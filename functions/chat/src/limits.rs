@@ -15,8 +15,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// that one network does not use up what the mailbox's owner needs.
 const LINKS_OF_A_MAILBOX: u32 = 12 * LINKS_AN_HOUR;
 
-/// One network gets at most this fraction of the links that are mailed in a minute, so that it cannot keep others from
-/// signing in.
+/// One network gets at most one in this many of the links that are mailed in a minute, rounded up, so that it cannot
+/// keep others from signing in.
 const NETWORKS_A_MINUTE: u32 = 5;
 
 /// What one subscriber can do: the name under which it is counted, the window of time, and how many times.

@@ -86,8 +86,8 @@ pub async fn complete(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>
     Err(StoreError::NoHead { found })
 }
 
-/// The records of a log, without opening them: at least those up to `head`, if it is known, and otherwise all, which takes
-/// a further read that finds none.
+/// The records of a log, without opening them: at least those up to `head`. Without a `head` it is all records, which
+/// takes a further read that finds none.
 ///
 /// # Errors
 /// [`StorageError`]

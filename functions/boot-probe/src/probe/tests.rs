@@ -34,7 +34,7 @@ fn each_check_alerts_once_when_it_fails_and_once_when_it_recovers() {
     assert_eq!(alerts_after(&world, &["table"]), [works], "told to the operator who was woken");
 }
 
-/// What could not be looked at may be as broken as before: only a look says that it works again.
+/// Only a check that was made shows that its subject works again.
 #[test]
 fn a_check_that_could_not_be_made_reports_no_recovery() {
     let noted = |world: &World| world.state().notes[FAILED_CHECKS_NOTE].0.clone();

@@ -188,28 +188,36 @@ mod tests {
         assert!(shown.contains(CURRENT_AGREEMENT.sha256), "{shown}");
     }
 
-    #[test]
-    fn a_reply_shows_the_messages_that_it_answers_and_counts_the_newer_ones() {
-        let at = Timestamp::from_seconds(1_790_000_000);
-        let id = |n: u32| ExchangeId::parse(format!("00000000-0000-4000-8000-{n:012}")).unwrap();
+    fn at() -> Timestamp {
+        Timestamp::from_seconds(1_790_000_000)
+    }
+
+    fn id(n: u32) -> ExchangeId {
+        ExchangeId::parse(format!("00000000-0000-4000-8000-{n:012}")).unwrap()
+    }
+
+    /// The messages 1 to `last`. The second is an operator's reply to the first, and its mail is not sent.
+    fn thread(last: u32) -> (Bridge, Vec<Shown>) {
         let dana = Operator::parse("dana", Some("asked")).unwrap();
         let mut bridge = Bridge::new(SubscriberId::parse("3".repeat(64)).unwrap());
-        bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at).unwrap();
-        bridge.grant(&dana, "asked", at.plus(std::time::Duration::from_secs(86_400)), at).unwrap();
-        bridge.post(&id(1), "one", at).unwrap();
-        bridge.reply(&id(2), &dana, Some(&id(1)), "two", at).unwrap();
-        for n in [3, 4, 5] {
-            bridge.post(&id(n), "text", at).unwrap();
-        }
-        let shown = |n: u32| Shown {
-            id: id(n),
-            author: if n == 2 { Author::Operator("dana".to_owned()) } else { Author::Customer },
-            at,
-            text: format!("text {n}"),
-            is_unsent: false,
-            answers: None,
+        bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at()).unwrap();
+        bridge.grant(&dana, "asked", at().plus(std::time::Duration::from_secs(86_400)), at()).unwrap();
+        let shown = |n: u32| {
+            let (author, answers) =
+                if n == 2 { (Author::Operator("dana".to_owned()), Some(id(1))) } else { (Author::Customer, None) };
+            match &answers {
+                Some(to) => bridge.reply(&id(n), &dana, Some(to), "sealed", at()).unwrap(),
+                None => bridge.post(&id(n), "sealed", at()).unwrap(),
+            };
+            Shown { id: id(n), author, at: at(), text: format!("text {n}"), is_unsent: answers.is_some(), answers }
         };
-        let messages: Vec<Shown> = (1..6).map(shown).collect();
+        let messages = (1..=last).map(shown).collect();
+        (bridge, messages)
+    }
+
+    #[test]
+    fn a_reply_shows_the_messages_that_it_answers_and_counts_the_newer_ones() {
+        let (bridge, messages) = thread(5);
         let texts = |to: Option<u32>| {
             let text = answered(&bridge, &messages, to.map(id).as_ref());
             let named: Vec<u32> = (1..6).filter(|n| text.contains(&format!("text {n}"))).collect();
@@ -220,32 +228,14 @@ mod tests {
         assert_eq!(texts(Some(1)), (vec![1], true), "an answered message is answered again");
         assert_eq!(texts(None), (vec![], true));
         let text = answered(&bridge, &messages, Some(&id(4)));
-        assert!(text.contains(&format!("customer at {}, {}\n  text 4\n", at.to_iso(), id(4).as_str())), "{text}");
+        assert!(text.contains(&format!("customer at {}, {}\n  text 4\n", at().to_iso(), id(4).as_str())), "{text}");
         assert!(text.ends_with("\nnewer messages that still wait after this reply: 1\n\n"), "{text}");
     }
 
     /// The mail of a reply is not sent, and the customer has written since.
     #[test]
     fn a_reply_that_is_continued_names_its_own_message_and_shows_no_newer_one() {
-        let at = Timestamp::from_seconds(1_790_000_000);
-        let id = |n: u32| ExchangeId::parse(format!("00000000-0000-4000-8000-{n:012}")).unwrap();
-        let dana = Operator::parse("dana", Some("asked")).unwrap();
-        let mut bridge = Bridge::new(SubscriberId::parse("3".repeat(64)).unwrap());
-        bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at).unwrap();
-        bridge.grant(&dana, "asked", at.plus(std::time::Duration::from_secs(86_400)), at).unwrap();
-        bridge.post(&id(1), "one", at).unwrap();
-        bridge.reply(&id(2), &dana, Some(&id(1)), "two", at).unwrap();
-        bridge.post(&id(3), "three", at).unwrap();
-        let shown = |n: u32, by: Author, answers: Option<u32>| Shown {
-            id: id(n),
-            is_unsent: by != Author::Customer,
-            author: by,
-            at,
-            text: format!("text {n}"),
-            answers: answers.map(id),
-        };
-        let reply = shown(2, Author::Operator("dana".to_owned()), Some(1));
-        let mut messages = [shown(1, Author::Customer, None), reply, shown(3, Author::Customer, None)];
+        let (bridge, mut messages) = thread(3);
         let asked = |messages: &[Shown], text: &str, named: Option<u32>| {
             let (text, named) = (Message::parse(text).unwrap(), named.map(id));
             let unsent = unsent_reply(messages, &text);
@@ -255,7 +245,7 @@ mod tests {
         let mail = format!(
             "The reply {} was posted at {}, and its mail is not sent. Mail it to 333333333333?",
             id(2).as_str(),
-            at.to_iso()
+            at().to_iso()
         );
         assert_eq!(asked(&messages, "text 2", None), (Some(id(1)), mail.clone()));
         assert_eq!(asked(&messages, "text 2", Some(3)), (Some(id(1)), mail));

@@ -249,8 +249,8 @@ impl State {
         }
     }
 
-    /// Ends the recalls and the consents for a fact that is withdrawn: its handle may become that of another fact, for
-    /// which nobody has rolled or consented.
+    /// Ends the recalls and the consents for a fact that is withdrawn: otherwise they would hold for another fact that
+    /// gets its handle.
     fn end_requests_for(&mut self, fact_id: &Digest) {
         let detail =
             self.facts.get(fact_id).and_then(|fact| fact.content.detail_handle.as_ref()).map(Handle::to_string);

@@ -3,7 +3,10 @@
 //! The draft's id is recorded before the draft is sent, and no other draft of the reply is ever sent. Repeating the
 //! same reply continues at the interrupted step.
 
-use crate::{BridgeError, Ports, commit, drafts, load, of_memory, sealed::Person};
+use crate::{
+    BridgeError, Ports, commit, drafts, load, of_memory,
+    sealed::{Person, is_unsent},
+};
 use audit::hash::sha256;
 use domain::{
     EmailAddress, SessionId,
@@ -77,9 +80,8 @@ pub async fn reply(
     let person = held.person(ports.keys).await?.ok_or(BridgeError::Unreadable("address"))?;
     let sealer = held.sealer(ports.keys).await?;
     // A reply whose mail is not sent is continued, also if the customer has written meanwhile: the command says "repeat".
-    let is_unsent = |post: &&Post| post.mail().is_some_and(|step| *step != MailStep::Sent);
-    let is_same = |post: &&Post| sealer.open_post(post).is_ok_and(|posted| posted == text.as_str());
-    if let Some(post) = held.bridge.value.thread().iter().filter(is_unsent).find(is_same) {
+    let is_same = |post: &Post| sealer.open_post(post).is_ok_and(|posted| posted.text == text.as_str());
+    if let Some(post) = held.bridge.value.thread().iter().find(|post| is_unsent(post) && is_same(post)) {
         let id = post.id().clone();
         let mail = mail(site, &person, &held.bridge.value, text)?;
         send(ports, mailbox, held.bridge, &id, &mail).await?;

@@ -5,7 +5,7 @@ use aws::SubjectSeal;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
     Timestamp,
-    chat::{Author, Bridge, ExchangeId, Post},
+    chat::{Author, Bridge, ExchangeId, MailStep, Post},
     ports::{Seal, SubjectKey, SubjectKeys, Versioned},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -21,8 +21,8 @@ pub struct Person {
 
 /// The content of a message before it is sealed.
 #[derive(Serialize, Deserialize)]
-struct Plain {
-    text: String,
+pub(crate) struct Plain {
+    pub(crate) text: String,
     /// The message that a reply answers, so that equal replies to two messages have different bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answers: Option<ExchangeId>,
@@ -94,17 +94,18 @@ impl Sealer {
         self.seal("reply", &Plain { text: text.to_owned(), answers: answers.cloned() })
     }
 
-    pub(crate) fn open_post(&self, post: &Post) -> Result<String, BridgeError> {
-        Ok(self.open_plain(post)?.text)
-    }
-
-    fn open_plain(&self, post: &Post) -> Result<Plain, BridgeError> {
+    pub(crate) fn open_post(&self, post: &Post) -> Result<Plain, BridgeError> {
         let place = match post.author() {
             Author::Customer => format!("message/{}", post.id().as_str()),
             Author::Operator(_) => "reply".to_owned(),
         };
         self.open(&place, post.sealed())
     }
+}
+
+/// Whether the mail of a reply still has to be sent.
+pub(crate) fn is_unsent(post: &Post) -> bool {
+    post.mail().is_some_and(|step| *step != MailStep::Sent)
 }
 
 impl Held {
@@ -134,13 +135,13 @@ impl Held {
         }
         let sealer = self.sealer(keys).await?;
         let shown = |post: &Post| {
-            let Plain { text, answers } = sealer.open_plain(post)?;
+            let Plain { text, answers } = sealer.open_post(post)?;
             Ok(Shown {
                 id: post.id().clone(),
                 author: post.author().clone(),
                 at: post.at(),
                 text,
-                is_unsent: post.mail().is_some_and(|step| *step != domain::chat::MailStep::Sent),
+                is_unsent: is_unsent(post),
                 answers,
             })
         };

@@ -23,6 +23,7 @@ const ADDRESS: &str = "someone@example.com";
 const NAME: &str = "Sam Example";
 const TEXT: &str = "May we speak about the harbour lease?";
 const IDENTITY: &str = "arn:aws:iam::123456789012:user/ops/dana";
+const SITE: &str = "https://oracle.example";
 const REPLY: &str = "Yes. Please send us the lease and its last amendment.";
 
 fn world() -> World {
@@ -88,7 +89,18 @@ async fn replying(world: &World) -> Result<Replied, ReplyError> {
 }
 
 async fn replying_to(world: &World, answers: Option<&ExchangeId>) -> Result<Replied, ReplyError> {
-    reply(ports(world), world, "https://oracle.example", &who(), &dana(), answers, &message(REPLY)).await
+    reply(ports(world), world, SITE, &who(), &dana(), answers, &message(REPLY)).await
+}
+
+/// Posts a reply, after which it is not known whether its mail is sent.
+fn leave_unsettled(world: &World, fault: Fault) {
+    world.plan(Plan::none().whenever("mailbox.send_draft", fault));
+    assert!(matches!(run(replying(world)).unwrap(), Err(ReplyError::Unsettled(_))), "{fault:?}");
+    world.plan(Plan::none());
+}
+
+fn stored(world: &World) -> Bridge {
+    run(load(ports(world), &who())).unwrap().unwrap().bridge.value
 }
 
 fn granted() -> World {
@@ -215,8 +227,7 @@ fn nobody_posts_or_is_mailed_after_a_revocation_or_the_expiry() {
         let closed = format!("the Bridge is {ending}; messages need it to be granted");
         assert_eq!(run(posting(&world)).unwrap().unwrap_err().to_string(), closed);
         assert_eq!(run(replying(&world)).unwrap().unwrap_err().to_string(), closed);
-        let held = run(load(ports(&world), &who())).unwrap().unwrap();
-        assert_eq!(held.bridge.value.thread().len(), 1, "{ending}");
+        assert_eq!(stored(&world).thread().len(), 1, "{ending}");
         assert!(world.state().sent.is_empty() && world.state().drafts.is_empty(), "{ending}");
     }
 }
@@ -225,9 +236,7 @@ fn nobody_posts_or_is_mailed_after_a_revocation_or_the_expiry() {
 #[test]
 fn a_draft_from_before_a_revocation_is_not_sent() {
     let world = granted();
-    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
-    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
-    world.plan(Plan::none());
+    leave_unsettled(&world, Fault::Fail);
     run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
     assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Refused(_))));
     assert!(world.state().sent.is_empty());
@@ -237,7 +246,7 @@ fn a_draft_from_before_a_revocation_is_not_sent() {
 fn a_reply_with_an_internal_name_is_refused_and_says_which() {
     let world = granted();
     let text = message("MNEMOS and I looked at your lease.");
-    let refused = run(reply(ports(&world), &world, "https://oracle.example", &who(), &dana(), None, &text)).unwrap();
+    let refused = run(reply(ports(&world), &world, SITE, &who(), &dana(), None, &text)).unwrap();
     let text = refused.unwrap_err().to_string();
     assert!(text.to_lowercase().contains("mnemos"), "{text}");
     assert!(world.state().sent.is_empty() && !steps(&world).contains(&"reply_posted".to_owned()));
@@ -259,7 +268,7 @@ fn a_message_that_the_operator_has_not_read_still_waits() {
     let world = posted();
     run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
     run(replying_to(&world, Some(&id()))).unwrap().unwrap();
-    let bridge = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let bridge = stored(&world);
     assert_eq!(bridge.work(now(&world)).map(|work| work.task), Some(BridgeTask::Answer));
     assert_eq!(bridge.unanswered().map(domain::chat::Post::id).collect::<Vec<_>>(), [&second()]);
     assert_eq!(run(listed(&world, now(&world))).unwrap().unwrap()[0].task, Some("answer"));
@@ -291,16 +300,13 @@ fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
     for fault in [Fault::Fail, Fault::LoseReply, Fault::Refuse(504)] {
         let world = posted();
         world.state().draft_lag = 240_000;
-        world.plan(Plan::none().whenever("mailbox.send_draft", fault));
-        assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
-        world.plan(Plan::none());
+        leave_unsettled(&world, fault);
         world.advance(Duration::from_secs(300));
         run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
         run(replying(&world)).unwrap().unwrap();
         assert_eq!(world.state().sent.len(), 1, "{fault:?}");
         assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1, "{fault:?}");
-        let bridge = run(load(ports(&world), &who())).unwrap().unwrap();
-        assert!(bridge.bridge.value.work(now(&world)).is_none_or(|work| work.task != BridgeTask::Mail), "{fault:?}");
+        assert!(stored(&world).work(now(&world)).is_none_or(|work| work.task != BridgeTask::Mail), "{fault:?}");
     }
 }
 
@@ -309,8 +315,7 @@ fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
 fn a_recorded_draft_is_sent_although_its_write_looks_like_a_conflict() {
     let world = posted();
     let store = Overtaken::new(&world);
-    let (site, text) = ("https://oracle.example", message(REPLY));
-    run(reply(store.ports(), &world, site, &who(), &dana(), Some(&id()), &text)).unwrap().unwrap();
+    run(reply(store.ports(), &world, SITE, &who(), &dana(), Some(&id()), &message(REPLY))).unwrap().unwrap();
     assert!(store.has_lost() && world.state().drafts.is_empty());
     assert_eq!(world.state().sent.len(), 1);
     assert_eq!(steps(&world).last().unwrap(), "reply_mailed");
@@ -320,13 +325,10 @@ fn a_recorded_draft_is_sent_although_its_write_looks_like_a_conflict() {
 #[test]
 fn a_reply_whose_draft_is_gone_is_mailed_after_an_operator_settles_it() {
     let world = posted();
-    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::Fail));
-    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
-    world.plan(Plan::none());
+    leave_unsettled(&world, Fault::Fail);
     world.state().drafts.clear();
     assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::OutcomeUnknown)));
-    let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
-    let reply = row.thread().last().unwrap().id().clone();
+    let reply = stored(&world).thread().last().unwrap().id().clone();
     run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap().unwrap();
     assert_eq!(run(replying(&world)).unwrap().unwrap().id, reply);
     assert_eq!(world.state().sent.len(), 1);
@@ -338,11 +340,8 @@ fn a_reply_whose_draft_is_gone_is_mailed_after_an_operator_settles_it() {
 fn a_mail_that_may_be_on_its_way_is_not_settled_as_unsent() {
     let world = posted();
     world.state().draft_lag = 240_000;
-    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
-    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::Unsettled(_))));
-    world.plan(Plan::none());
-    let row = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
-    let reply = row.thread().last().unwrap().id().clone();
+    leave_unsettled(&world, Fault::LoseReply);
+    let reply = stored(&world).thread().last().unwrap().id().clone();
     let settling = || run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap();
     assert!(matches!(settling(), Err(DecideError::DraftExists)));
     world.advance(Duration::from_secs(300));

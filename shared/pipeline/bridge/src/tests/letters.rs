@@ -9,8 +9,6 @@ use domain::{
 };
 use testkit::inbox::Unread;
 
-const SITE: &str = "https://oracle.example";
-
 fn letters(world: &World) -> Letters<'_> {
     Letters { bridges: ports(world), mailbox: world, mails: world, site: SITE }
 }
@@ -156,7 +154,7 @@ fn a_posted_mail_outside_our_conversations_is_removed_too() {
         run(post_mail(ports(&world), &who(), "answer-0", &address, &message(TEXT))).unwrap().unwrap()
     };
     assert!(posted() && posted());
-    let kept = || run(load(ports(&world), &who())).unwrap().unwrap().bridge.value.posted_mails().to_vec();
+    let kept = || stored(&world).posted_mails().to_vec();
     assert_eq!(kept(), ["answer-0"], "once");
     run(erase(ports(&world), &who())).unwrap().unwrap();
     assert_eq!((kept().len(), mails_left(&world)), (1, 1));
@@ -239,10 +237,10 @@ fn a_recorded_draft_of_a_letter_is_sent_although_its_write_looks_like_a_conflict
 #[test]
 fn a_letter_that_is_replaced_meanwhile_is_not_drafted() {
     let world = granted();
-    let mut stale = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let mut stale = stored(&world);
     let letter = stale.letter().unwrap().clone();
     run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
-    let mut bridge = run(load(ports(&world), &who())).unwrap().unwrap().bridge.value;
+    let mut bridge = stored(&world);
     let draft = domain::mail::Draft { id: "d".to_owned(), internet_message_id: String::new() };
     assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()));
     assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()), "the recorded one");
