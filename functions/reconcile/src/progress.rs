@@ -1,4 +1,4 @@
-//! The progress of the comparison, which the function's notes keep: a run that is cut off has not worked for nothing.
+//! The progress of the comparison. The function's notes keep it, so that the next run continues one that was cut off.
 
 use audit::{CommitError, FunctionJournal, Notebook, Noted};
 use domain::{
@@ -12,8 +12,7 @@ use std::time::Duration;
 /// be able to read the other one after a rollback.
 const PASS: &str = "reconcile-pass";
 
-/// A comparison that was cut off is continued for this long: without an end to it, sessions that were completed since it
-/// began would wait for as long.
+/// How long a comparison that was cut off is continued. Sessions that were completed after it began wait for a new one.
 const CONTINUED_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// One reading of Stripe's list of sessions, by one run or by several.
@@ -71,7 +70,7 @@ impl Progress {
         Ok(Self { pass, ..self })
     }
 
-    /// Ends a comparison that compared every sale since it began; `None` if it did not.
+    /// Ends a comparison. `began` is its beginning if it compared every sale, and else `None`.
     ///
     /// # Errors
     /// [`CommitError`]: it is not saved, or it is and the reply was lost.

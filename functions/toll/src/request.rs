@@ -29,7 +29,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
     };
     // The gate runs before any payment, because a question that must not be answered is not sold.
     let evaluation = evaluate(query.as_str(), locale.as_deref());
-    let price = settings.terms.price(offer);
+    let mut price = settings.terms.price(offer);
     let means = match PaymentMeans::of(&request) {
         Ok(Some(means)) => means,
         _ if settings.terms.pay_to.is_none() => return reply::closed(),
@@ -43,22 +43,23 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
             };
         }
     };
-    let checked = match means.checked(&price) {
-        Err(error @ (PaymentError::Recipient | PaymentError::Amount)) => {
-            match begun_price(ports, &means, offer, &price).await {
-                Ok(Some(begun)) => means.checked(&begun).map(|means| (means, begun)),
-                Ok(None) => Err(error),
-                Err(error) => {
-                    tracing::error!(error = telemetry::chain(&error), "a payment could not be worked on");
-                    let Some(refusal) = Refusal::of(&evaluation) else { return reply::not_now() };
-                    rejection_records::declined(ports, offer, &evaluation).await;
-                    return reply::declined(reply::not_now(), &refusal);
-                }
+    let mut checked = means.checked(&price);
+    if matches!(checked, Err(PaymentError::Recipient | PaymentError::Amount)) {
+        match begun_price(ports, &means, offer, &price).await {
+            Ok(None) => {}
+            Ok(Some(begun)) => {
+                checked = means.checked(&begun);
+                price = begun;
+            }
+            Err(error) => {
+                tracing::error!(error = telemetry::chain(&error), "a payment could not be worked on");
+                let Some(refusal) = Refusal::of(&evaluation) else { return reply::not_now() };
+                rejection_records::declined(ports, offer, &evaluation).await;
+                return reply::declined(reply::not_now(), &refusal);
             }
         }
-        checked => checked.map(|means| (means, price)),
-    };
-    let (means, price) = match checked {
+    }
+    let means = match checked {
         Ok(checked) => checked,
         Err(error) => {
             if let Some(declined) = declined(ports, offer, &evaluation).await {

@@ -12,7 +12,7 @@ use chain::payment::Price;
 use domain::{
     Metric, Query, SessionId, Timestamp,
     ports::Versioned,
-    toll::{Claimed, Offer, Paid, Purchase, Stage},
+    toll::{Claimed, Offer, Purchase, Stage},
 };
 use runtime::{http::Reply, telemetry};
 use serde_json::json;
@@ -90,24 +90,20 @@ impl PaidRequest<'_> {
             if self.settings.terms.pay_to.is_none() {
                 return Ok(reply::closed());
             }
-            let paid = |payer: &str| {
+            let fresh = |id: &SessionId, payer: &str| {
                 let resource = reply::resource(&self.settings.terms, self.offer);
-                self.means.paid(&self.price, self.offer, &resource, payer)
-            };
-            let fresh = |id: &SessionId, paid: Paid| {
-                let (fingerprint, hash) = (self.fingerprint(), hash::query_hash(&self.query));
+                let paid = self.means.paid(&self.price, self.offer, &resource, payer);
+                let (fingerprint, hash) = (fingerprint.clone(), hash::query_hash(&self.query));
                 let value = Purchase::new(id.clone(), self.offer, fingerprint, hash, paid, self.asked_at);
                 Versioned { value, version: 0 }
             };
             return match &self.means {
-                CheckedMeans::Signed(..) => self.begin(fresh(&id, paid("")), name).await,
-                CheckedMeans::Transfer(transaction) => {
-                    self.begin_transfer(transaction, &id, |id, payer| fresh(id, paid(payer))).await
-                }
+                CheckedMeans::Signed(..) => self.begin(fresh(&id, ""), name).await,
+                CheckedMeans::Transfer(transaction) => self.begin_transfer(transaction, &id, fresh).await,
             };
         };
         let found = journal.flush(found).await;
-        if !found.value.is_for(&self.fingerprint()) {
+        if !found.value.is_for(&fingerprint) {
             return Ok(self.repeated(found, reply::other_payload(), OTHER_REQUEST).await);
         }
         match found.value.stage() {

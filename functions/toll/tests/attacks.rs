@@ -19,19 +19,13 @@ use support::{
     site::{Call, Site},
     *,
 };
-use testkit::{Fault, Plan, World, run};
-use toll::handle;
+use testkit::{Fault, Plan, World};
+use toll::Settings;
 
 const OTHER_QUESTION: &str = "Open a third shop?";
 const NAME: &str = "pay_7d5d747be160e280504c099d984bcfe0";
-
-/// Marks a payment as submitted by a third party: to us, or to another recipient.
-fn submit(world: &World, payment: &Value, is_ours: bool) {
-    let fields = &payment["payload"]["authorization"];
-    let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
-    let transaction = format!("0x{}", "fe".repeat(32));
-    world.state().chain.used.insert((text("from"), text("nonce")), (transaction, is_ours));
-}
+/// The transaction in which a third party submits a payment.
+const SUBMITTED: &str = "0xfefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefe";
 
 fn statuses(world: &World) -> Vec<String> {
     records(world).into_iter().map(|(status, _)| status).collect()
@@ -159,10 +153,10 @@ fn two_requests_at_once_with_one_transaction_get_one_answer() {
 #[test]
 fn a_transaction_that_is_shown_while_its_payment_is_claimed_leaves_the_claim() {
     let (world, payment) = offered();
-    submit(&world, &payment, true);
+    submit(&world, &payment, SUBMITTED, true);
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
     let site = Site::new(world, None);
-    let shown = showing("/query", &format!("0x{}", "fe".repeat(32)));
+    let shown = showing("/query", SUBMITTED);
     let (reply, claimed) = site.send_both(shown, Call::Save, paid("/query", QUESTION, &payment));
     assert_code(&claimed.unwrap(), 503, "no_answer");
     assert_code(&reply.unwrap(), 409, "in_progress");
@@ -175,12 +169,12 @@ fn a_transaction_that_is_shown_while_its_payment_is_claimed_leaves_the_claim() {
 fn a_payment_that_a_third_party_submits_first_still_buys_once() {
     for wait in [0, 3_600] {
         let (world, payment) = offered();
-        submit(&world, &payment, true);
+        submit(&world, &payment, SUBMITTED, true);
         world.advance(Duration::from_secs(wait));
         let reply = query(&world, &payment);
         assert_eq!(reply.status(), 200, "after {wait} s: {}", reply.body());
         let receipt: SettlementResponse = wire::decode(reply.header_value(wire::PAYMENT_RESPONSE).unwrap()).unwrap();
-        assert_eq!(receipt.transaction, format!("0x{}", "fe".repeat(32)));
+        assert_eq!(receipt.transaction, SUBMITTED);
         assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
         let other = send(&world, paid("/query", OTHER_QUESTION, &payment)).unwrap();
         assert_eq!(other.status(), 409);
@@ -195,14 +189,14 @@ fn a_payment_that_a_third_party_submits_while_the_answer_is_made_is_found_at_onc
     world.plan(Plan::none().whenever("facilitator.settle", Fault::Refuse(402)));
     let refused = query(&world, &payment);
     assert_eq!(refused.status(), 402, "nobody submitted it");
-    submit(&world, &payment, true);
+    submit(&world, &payment, SUBMITTED, true);
     assert_eq!(query(&world, &payment).status(), 200);
 }
 
 #[test]
 fn a_nonce_that_paid_somebody_else_buys_nothing() {
     let (world, payment) = offered();
-    submit(&world, &payment, false);
+    submit(&world, &payment, SUBMITTED, false);
     let reply = query(&world, &payment);
     assert_eq!(reply.status(), 402, "{}", reply.body());
     assert!(required(&reply).error.unwrap().contains("nonce_already_used"));
@@ -213,7 +207,7 @@ fn a_nonce_that_paid_somebody_else_buys_nothing() {
 #[test]
 fn a_refused_payment_waits_for_the_node() {
     let (world, payment) = offered();
-    submit(&world, &payment, true);
+    submit(&world, &payment, SUBMITTED, true);
     assert_code(&query_despite("node.payment_use", Fault::Fail, &world, &payment), 503, "payment_unavailable");
     assert_eq!(statuses(&world), ["RPC_UNREACHABLE"]);
     assert_eq!(query(&world, &payment).status(), 200);
@@ -329,22 +323,20 @@ fn payments_without_funds_cause_few_questions_and_others_are_not_counted() {
 #[test]
 fn a_payment_without_an_answer_asks_the_model_a_few_times() {
     let (world, payment) = offered();
-    let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
-    let hold = |world: &World| world.state().answers.push_back(Ok(testkit::reply(held.to_string())));
     for _ in 0..8 {
-        hold(&world);
+        world.state().answers.push_back(Ok(held_answer()));
         assert_code(&query(&world, &payment), 503, "no_answer");
     }
     let verified = asked(&world, "facilitator.verify");
     for _ in 0..3 {
-        hold(&world);
+        world.state().answers.push_back(Ok(held_answer()));
         assert_code(&query(&world, &payment), 409, "unanswered");
     }
     assert_eq!(world.state().prompts.len(), 8);
     assert_eq!(asked(&world, "facilitator.verify"), verified);
     assert_eq!(world.state().chain.settled, 0);
     // A third party submits it meanwhile: the money is ours, and a human returns it.
-    submit(&world, &payment, true);
+    submit(&world, &payment, SUBMITTED, true);
     assert_code(&query(&world, &payment), 409, "unanswered");
     look_after(&world, 400);
     assert_code(&query(&world, &payment), 409, "owed");
@@ -353,9 +345,8 @@ fn a_payment_without_an_answer_asks_the_model_a_few_times() {
 #[test]
 fn a_transfer_without_an_answer_is_owed_after_a_few_attempts() {
     let world = transferred(50_000);
-    let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
     for _ in 0..8 {
-        world.state().answers.push_back(Ok(testkit::reply(held.to_string())));
+        world.state().answers.push_back(Ok(held_answer()));
         assert_code(&show(&world, "/query", TRANSACTION), 503, "no_answer");
     }
     assert_code(&show(&world, "/query", TRANSACTION), 409, "owed");
@@ -364,14 +355,19 @@ fn a_transfer_without_an_answer_is_owed_after_a_few_attempts() {
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
 }
 
+fn with_two_models() -> Settings {
+    let mut settings = settings();
+    settings.policy.models = vec!["model-a".to_owned(), "model-b".to_owned()];
+    settings
+}
+
 /// While the circuit is open, no model works on the question, so an outage ends no purchase.
 #[test]
 fn an_outage_ends_no_purchase() {
     let (world, payment) = offered();
-    let mut settings = settings();
+    let mut settings = with_two_models();
     settings.policy.breaker.failures = 5;
-    settings.policy.models = vec!["model-a".to_owned(), "model-b".to_owned()];
-    let ask = || run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap();
+    let ask = || send_with(&world, &settings, paid("/query", QUESTION, &payment));
     world.plan(Plan::none().whenever("model.ask", Fault::Fail));
     for _ in 0..20 {
         assert_code(&ask(), 503, "no_answer");
@@ -384,9 +380,7 @@ fn an_outage_ends_no_purchase() {
 /// The statuses of nine requests with one payment while the models say this, and of one more once they work again.
 fn asked_of_two_models(says: fn() -> Result<ModelReply, ModelError>) -> Vec<u16> {
     let (world, payment) = offered();
-    let mut settings = settings();
-    settings.policy.models = vec!["model-a".to_owned(), "model-b".to_owned()];
-    let ask = || run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap().status();
+    let ask = || send_with(&world, &with_two_models(), paid("/query", QUESTION, &payment)).status();
     world.state().answers = (0..100).map(|_| says()).collect();
     let mut statuses: Vec<u16> = (0..9).map(|_| ask()).collect();
     world.state().answers.clear();
@@ -416,9 +410,7 @@ fn attempts_without_a_reply_are_not_counted() {
 #[test]
 fn attempts_at_a_model_that_hangs_are_not_counted() {
     let (world, payment) = offered();
-    let mut settings = settings();
-    settings.policy.models = vec!["model-a".to_owned(), "model-b".to_owned()];
-    let ask = || run(handle(ports(&world), &settings, paid("/query", QUESTION, &payment))).unwrap();
+    let ask = || send_with(&world, &with_two_models(), paid("/query", QUESTION, &payment));
     world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
     for _ in 0..9 {
         assert_code(&ask(), 503, "no_answer");
@@ -435,10 +427,7 @@ fn attempts_with_an_unusable_reply_are_counted() {
         || Ok(testkit::reply("Certainly! Here is your verdict.".to_owned())),
         || Ok(testkit::reply(json!({ "verdict": "GREEN" }).to_string())),
         || Ok(testkit::reply(json!({ "verdict": "GREEN", "summary": "[insert the summary here]" }).to_string())),
-        || {
-            let held = "The CSDM says that demand is real and the format fits.";
-            Ok(testkit::reply(json!({ "verdict": "GREEN", "summary": held }).to_string()))
-        },
+        || Ok(held_answer()),
     ];
     for says in replies {
         assert_eq!(asked_of_two_models(says), [[503_u16; 8].as_slice(), &[409; 2]].concat(), "{:?}", says());

@@ -127,8 +127,7 @@ fn a_name_is_free_again_once_its_payment_can_bring_nothing_any_more() {
 fn a_name_is_not_free_while_its_payment_may_have_reached_us() {
     let world = world();
     let first = payment(&world, 1);
-    let used = (format!("{PAYER:#x}"), format!("0x{}", "01".repeat(32)));
-    world.state().chain.used.insert(used, (TRANSACTION.to_owned(), true));
+    submit(&world, &first, TRANSACTION, true);
     world.advance(Duration::from_secs(400));
     assert_code(&query_despite("model.ask", Fault::Fail, &world, &first), 503, "no_answer");
     assert_code(&query(&world, &payment(&world, 2)), 409, "in_progress");

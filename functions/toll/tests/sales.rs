@@ -299,8 +299,7 @@ fn no_answer_settles_nothing_and_the_same_payment_may_ask_again() {
     assert_eq!(failed["details"]["authority"]["state"], "AUTHORIZED", "{failed}");
     assert_eq!(world.state().chain.settled, 0);
     world.plan(Plan::none());
-    let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
-    world.state().answers.push_back(Ok(testkit::reply(held.to_string())));
+    world.state().answers.push_back(Ok(held_answer()));
     assert_code(&query(&world, &payment), 503, "no_answer");
     assert_eq!(world.state().chain.settled, 0);
     assert_eq!(query(&world, &payment).status(), 200);

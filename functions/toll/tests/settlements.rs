@@ -15,20 +15,13 @@ use support::{
 };
 use testkit::{Fault, Plan, World};
 
-/// A third party submits the payment.
-fn submit(world: &World, payment: &Value, transaction: &str) {
-    let fields = &payment["payload"]["authorization"];
-    let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
-    world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), true));
-}
-
 /// The facilitator's node does not answer, or its simulation fails. A 402 would end the agent's attempts.
 #[test]
 fn a_check_that_failed_refuses_no_payment() {
     for (is_submitted, statuses) in [(false, [503, 200]), (true, [200, 200])] {
         let (world, payment) = offered();
         if is_submitted {
-            submit(&world, &payment, "0x1");
+            submit(&world, &payment, "0x1", true);
         }
         let failed = FacilitatorError::Unclear("invalid_exact_evm_transaction_simulation_failed".to_owned());
         world.state().chain.checks.push_back(failed);
@@ -53,7 +46,7 @@ fn a_nonce_that_the_node_does_not_show_as_used_yet_asks_for_no_second_payment() 
         if is_verified {
             world.state().chain.says.push_back(FacilitatorError::Unclear("nonce_already_used".to_owned()));
         } else {
-            submit(&world, &payment, "0x1");
+            submit(&world, &payment, "0x1", true);
             defect = Some(Defect::NothingSubmitted);
         }
         let reply = Site::new(world, defect).send(paid("/query", QUESTION, &payment)).unwrap();
@@ -111,7 +104,7 @@ fn what_the_chain_says_later_of_a_settlement_is_on_record() {
         assert_eq!(site.send(paid("/query", QUESTION, &payment)).unwrap().status(), 200);
         site.world.plan(Plan::none());
         if let Some(transaction) = on_chain {
-            submit(&site.world, &payment, transaction);
+            submit(&site.world, &payment, transaction, true);
         }
         for _ in 0..2 {
             site.world.advance(Duration::from_secs(3_601));
@@ -212,7 +205,7 @@ fn a_sale_whose_receipt_is_missing_for_an_hour_waits_for_a_human() {
 #[test]
 fn an_expired_payment_without_a_receipt_asks_for_no_second_payment() {
     let (world, payment) = offered();
-    submit(&world, &payment, "0x1");
+    submit(&world, &payment, "0x1", true);
     world.state().chain.has_no_receipts = true;
     world.advance(Duration::from_secs(301));
     assert_code(&query(&world, &payment), 503, "payment_unavailable");

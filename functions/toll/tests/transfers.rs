@@ -90,8 +90,7 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
 #[test]
 fn a_signed_transfer_that_was_never_shown_to_us_is_owed() {
     let (world, payment) = offered();
-    let used = (format!("{PAYER:#x}"), format!("0x{}", "01".repeat(32)));
-    world.state().chain.used.insert(used, (TRANSACTION.to_owned(), true));
+    submit(&world, &payment, TRANSACTION, true);
     for _ in 0..2 {
         assert_code(&show(&world, "/query", TRANSACTION), 409, "owed");
     }

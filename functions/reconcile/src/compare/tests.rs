@@ -289,7 +289,7 @@ fn the_first_complete_comparison_after_an_outage_reaches_back_to_the_last_one_be
     }
 }
 
-/// A clock that goes on by a minute whenever it is read: a run with more work than it holds.
+/// A clock that advances by a minute at every reading, so that a run saves its position after each page.
 struct Slow<'w>(&'w World);
 
 impl domain::ports::Clock for Slow<'_> {
@@ -323,7 +323,7 @@ fn places(name: &str) -> Vec<usize> {
     boundaries.iter().enumerate().filter(|(_, passed)| **passed == name).map(|(place, _)| place).collect()
 }
 
-/// What every version reads: when the last complete comparison began.
+/// When the last complete comparison began, from the note that earlier versions read too.
 fn last_complete(world: &World) -> Option<Timestamp> {
     let note = testkit::run(ports(world, SalesPeriod::ALL).notebook.load::<Option<Timestamp>>());
     note.unwrap().unwrap().value.memory
@@ -332,28 +332,27 @@ fn last_complete(world: &World) -> Option<Timestamp> {
 /// A run that is cut off has queued the reports, and the next one goes on with the page at which it ended.
 #[test]
 fn a_comparison_that_is_cut_off_is_continued() {
-    let (fresh, handled) = (three_pages, handled_slowly);
     let pages = places("ledger.completed_since");
     let [_, second, third] = pages[..] else { panic!("{pages:?}") };
     for (cut_off, left) in [(second, 4), (third, 2)] {
-        let world = fresh();
+        let world = three_pages();
         world.plan(Plan::at(cut_off, Fault::CrashBefore));
-        assert!(handled(&world).is_none());
+        assert!(handled_slowly(&world).is_none());
         assert_eq!(world.state().queue.len(), 1, "the dispute is queued first");
         world.plan(Plan::none());
-        assert_eq!(handled(&world).unwrap().unwrap().paid, left);
-        assert_eq!(handled(&world).unwrap().unwrap().paid, 6, "a new comparison");
-        // Its position is unknown by now.
+        assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, left);
+        assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6, "a new comparison");
+        // A position of more than a week ago is not used.
         world.plan(Plan::at(cut_off, Fault::CrashBefore));
-        assert!(handled(&world).is_none());
+        assert!(handled_slowly(&world).is_none());
         assert!(last_complete(&world).is_some(), "an earlier version reads it after a rollback");
         world.plan(Plan::none());
         world.advance(8 * DAY);
-        assert_eq!(handled(&world).unwrap().unwrap().paid, 6);
+        assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6);
     }
 }
 
-/// Such a sale holds up none, and the comparison does not count as complete.
+/// The failed sale does not hold up the others, and the comparison does not count as complete.
 #[test]
 fn a_comparison_with_a_sale_that_cannot_be_compared_is_continued_behind_it() {
     let (loads, pages) = (places("store.load"), places("ledger.completed_since"));

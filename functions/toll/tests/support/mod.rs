@@ -91,6 +91,12 @@ pub fn full_answer() -> ModelReply {
     testkit::reply(text.to_string())
 }
 
+/// A reply of the model that the content filter holds.
+pub fn held_answer() -> ModelReply {
+    let held = json!({ "verdict": "GREEN", "summary": "The CSDM says that demand is real and the format fits." });
+    testkit::reply(held.to_string())
+}
+
 /// An index with a text that the model gets with [`QUESTION`], and one that it does not.
 pub fn index() -> Index {
     let text = |name: &str, content: &str| Text { name: name.to_owned(), content: content.to_owned() };
@@ -138,10 +144,14 @@ pub fn send(world: &World, request: Request) -> Option<Reply> {
     run(handle(ports(world), &settings(), request))
 }
 
+/// Sends one request to a toll with these settings.
+pub fn send_with(world: &World, settings: &Settings, request: Request) -> Reply {
+    run(handle(ports(world), settings, request)).unwrap()
+}
+
 /// Sends one request to a toll with this address for payments.
 pub fn send_to(world: &World, pay_to: Option<Address>, request: Request) -> Reply {
-    let settings = Settings { terms: Terms { pay_to, ..settings().terms }, ..settings() };
-    run(handle(ports(world), &settings, request)).unwrap()
+    send_with(world, &Settings { terms: Terms { pay_to, ..settings().terms }, ..settings() }, request)
 }
 
 pub fn look(world: &World) -> Option<domain::due::Report> {
@@ -237,6 +247,13 @@ pub fn offered() -> (World, Value) {
     let world = world();
     let payment = payment_for(&world, Offer::Query, 1);
     (world, payment)
+}
+
+/// Submits a payment in this transaction as a third party: to us, or to another recipient.
+pub fn submit(world: &World, payment: &Value, transaction: &str, is_ours: bool) {
+    let fields = &payment["payload"]["authorization"];
+    let text = |name: &str| fields[name].as_str().unwrap().to_lowercase();
+    world.state().chain.used.insert((text("from"), text("nonce")), (transaction.to_owned(), is_ours));
 }
 
 /// Asks the question with a payment.

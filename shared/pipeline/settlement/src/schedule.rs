@@ -75,7 +75,7 @@ async fn handle_purchase(ports: Ports<'_>, id: &SessionId) -> Result<(), StepErr
     if asked.is_err()
         && let Some(purchase) = ports.journal.store.load(id).await?
     {
-        ports.journal.commit(purchase, postpone).await?.settle().await;
+        save_postponed(ports, purchase).await?;
     }
     asked
 }

@@ -43,12 +43,12 @@ pub async fn settle(
         Err(error) => {
             let why = error.to_string();
             let status = if is_refusal { TollStatus::PaymentRejected } else { TollStatus::RpcUnreachable };
-            let made = purchase.answered().map(|answer| answer.facts.clone());
             if purchase.not_settled(Problem { why: why.clone(), is_refusal }).is_err() {
                 return Change::nothing(());
             }
             // With the gate's evaluation of a question whose answer may never be delivered.
-            let record = Record::toll(now, triggered_at, status, &why).with_details(json!({ "made": made }));
+            let facts = json!({ "made": purchase.answered().map(|answer| &answer.facts) });
+            let record = Record::toll(now, triggered_at, status, &why).with_details(facts);
             let records = if purchase.repeat() { vec![record] } else { Vec::new() };
             Change::recorded(records, ())
         }

@@ -300,6 +300,7 @@ impl Node for NodeClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transfer::TRANSFER;
     use std::{
         cell::Cell,
         sync::atomic::{AtomicI64, Ordering},
@@ -439,11 +440,10 @@ mod tests {
     #[tokio::test]
     async fn a_payment_is_ours_by_the_address_that_it_was_signed_for() {
         let (usdc, earlier) = (Network::BaseSepolia.usdc(), Address::repeat_byte(9));
-        let event = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
         let value = format!("0x{:064x}", 50_000);
         let logs = json!([
             { "address": usdc, "topics": [AUTHORIZATION_USED, B256::ZERO, B256::ZERO], "data": "0x" },
-            { "address": usdc, "topics": [event, B256::ZERO, earlier.into_word()], "data": value },
+            { "address": usdc, "topics": [TRANSFER, B256::ZERO, earlier.into_word()], "data": value },
         ]);
         for (requirements, ours) in [(json!({ "payTo": earlier }), true), (Value::Null, false)] {
             let chain = Chain { logs: logs.clone(), requirements, ..Chain::new(EXPIRED - 100, 10_000) };

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::time::Duration;
 
 /// The event of an ERC-20 transfer: `Transfer(address,address,uint256)`.
-const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+pub(crate) const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
 
 /// The event of a submitted signed transfer (EIP-3009): `AuthorizationUsed(address,bytes32)`. The contract emits it
 /// just before the event of the transfer.
