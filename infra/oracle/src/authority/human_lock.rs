@@ -41,8 +41,8 @@ fn moment(text: &str) -> Result<Timestamp, String> {
     when::moment(text).ok_or_else(|| "no moment: 2026-11-20T10:00:00.000Z is one".to_owned())
 }
 
-/// Lists the declined sales that people can still decide about, and those whose refund is due. One that nobody may
-/// approve, of a customer who has a verdict by mail, has ended.
+/// Lists the declined sales that people can still decide about, and those whose refund is due. A sale whose customer has
+/// a verdict by mail has ended if its question cannot be approved.
 pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
     waiting::list(target, &[Work::Declined])
 }
