@@ -9,7 +9,6 @@ use domain::{
     sale::{Letter, Mail},
 };
 use runtime::queue::Delivery;
-use serde_json::json;
 use simulation::deployment::Deployment;
 use std::time::Duration;
 use testkit::{Fault, Passage, Plan, World, every_single_fault};
@@ -250,17 +249,13 @@ fn no_dead_letter_goes_unheard() {
 fn a_dead_letter_is_kept_by_the_last_worker_too() {
     let mut sim = sim();
     assert_eq!(sim.step(), Some(true), "the verdict is made");
-    let session = sim.session;
     let world: &'static World = Box::leak(Box::new(sim.world));
     let message = world.state().queue.pop_front().unwrap().0;
     world.surround(Box::new(move |name, now| {
         if name == "mailbox.send_draft" {
-            let mut state = world.state();
-            let (sale, version) = state.sales.get_mut(&session).unwrap();
-            let mut document = json!(sale);
-            document["mail"] = json!(Mail::Dead { at: Timestamp::from_millis(now), progress: Progress::default() });
-            *sale = serde_json::from_value(document).unwrap();
-            *version += 1;
+            let dead = Mail::Dead { at: Timestamp::from_millis(now), progress: Progress::default() };
+            world.change_sales("mail", &dead);
+            world.state().sales.values_mut().for_each(|(_, version)| *version += 1);
         }
         Passage::default()
     }));

@@ -127,18 +127,13 @@ impl Signed {
         Operator::parse(&by, self.reason.as_deref()).map_err(CommandError::Reason)
     }
 
-    /// Whether the operator is asked before the change.
-    pub(crate) const fn asks(&self) -> bool {
-        !self.yes
-    }
-
     /// What the operator has read: what they name, or else what the question shows. With `--yes` nothing is shown, so
     /// they have to name it; `how` says with which option.
     pub(crate) fn what_was_read<T>(&self, named: Option<T>, shown: T, how: &str) -> Result<T, CommandError> {
         match named {
             Some(named) => Ok(named),
-            None if self.asks() => Ok(shown),
-            None => Err(CommandError::Usage(format!("with --yes, name what you have read: {how}"))),
+            None if self.yes => Err(CommandError::Usage(format!("with --yes, name what you have read: {how}"))),
+            None => Ok(shown),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What operators decide about a sale, with the commands of `oracle`.
 
 use crate::{answer::replacement, deployment::Deployment};
-use domain::{SessionId, Submission, Tier};
+use domain::{Sale, SessionId, Submission, Tier};
 use operations::{Done, Operator, Refusals, erase, quarantine, reattempt, redrive, refunds, replies};
 
 domain::enum_with_words! {
@@ -50,11 +50,8 @@ pub(crate) async fn decide(
         notices: &deployment.notices,
     };
     let again = reattempt::Ports { journal, submissions: world, orders: &deployment.orders };
-    let read: Vec<String> = {
-        let state = world.state();
-        let waiting = state.sales.get(&session).map(|(sale, _)| sale.waiting_replies().map(replies::name).collect());
-        waiting.unwrap_or_default()
-    };
+    let names = |(sale, _): &(Sale, u64)| sale.waiting_replies().map(replies::name).collect::<Vec<_>>();
+    let read = world.state().sales.get(&session).map(names).unwrap_or_default();
     match decision {
         Decision::Approve => answered(quarantine::approve(held, &operator, &session).await),
         Decision::Replace => answered(quarantine::replace(held, &operator, &session, &replacement(tier)).await),

@@ -174,13 +174,13 @@ fn report(arguments: &ReportArguments) -> Result<Ended, CommandError> {
 struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// What the hourly copies may lack of the report's time.
+    /// Which records the hourly copies lack.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<&'a str>,
 }
 
-/// What the hourly copies lack. A digest does not have every record that is older than it: its batch was collected
-/// before, and objects that are left over wait for a later one.
+/// Says which records the hourly copies lack. A digest lacks some records that are older than it: its batch was
+/// collected before, and objects that are left over wait for a later one.
 fn missing_records(until: Option<&str>) -> String {
     let Some(until) = until else {
         return "made of the hourly copies, and there is no digest yet: every record is missing".to_owned();

@@ -29,7 +29,7 @@ pub(crate) fn head(title: &str, heading: &str, about: &str) -> String {
 }
 
 /// The page. `made_at` is in ISO 8601. `time` is the period of the report; `None` if it covers all of the log.
-/// `missing` is what the report lacks of it.
+/// `missing` says which records the report lacks.
 pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>, missing: Option<&str>) -> String {
     let span = time.map_or_else(|| "all sales".to_owned(), |time| format!("sales {}", escaped(time)));
     let mut html = head("Oracle: audit report", "Audit report", &format!("{span} · made {}", escaped(made_at)));

@@ -162,7 +162,7 @@ fn work(rows: &[(Work, &str, bool)]) -> Vec<Check> {
     if checks.is_empty() { vec![Check::new("open work", CheckState::Ok, "nothing waits for a human")] } else { checks }
 }
 
-/// The command that shows details of the work or does it. `oldest` is since when the oldest of it waits.
+/// The command that shows details of the work or does it. `oldest` is the time since which the first of it waits.
 fn command(work: Work, oldest: &str) -> String {
     let command = match work {
         Work::Failed => return format!("oracle reattempt --failed-since {oldest} --dry-run"),
@@ -244,8 +244,8 @@ async fn remembered(deployed: &Deployed) -> Result<Remembered, CommandError> {
     Ok(notebook.map(|notebook| notebook.memory).unwrap_or_default())
 }
 
-/// A round of the comparison takes at most 25 days. One that takes longer than this meets a record that it cannot read, or
-/// does not run.
+/// A round of the comparison takes at most 25 days. One that takes longer than this meets a record that it cannot read,
+/// or does not run.
 const SOUND_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The check of the last comparison of the log with its digests.

@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     let sessions = selection.sessions(&deployed, &[Work::Failed])?;
     let waiting = waiting::replies(&deployed, &sessions)?;
     // Without a question nothing is shown: a sale with a reply that is not named is refused.
-    let read: Vec<String> = if arguments.replies.is_empty() && signed.asks() {
+    let read: Vec<String> = if arguments.replies.is_empty() && !signed.yes {
         waiting.iter().map(replies::name).collect()
     } else {
         arguments.replies.clone()

@@ -198,6 +198,10 @@ fn would(planned: Planned, amount: Option<&(i64, String)>) -> Answer {
 /// The amounts by paid session: a follow-up has the money of the session that includes it.
 type Amounts = BTreeMap<SessionId, (i64, String)>;
 
+fn paid_sessions(sessions: &[SessionId]) -> BTreeSet<SessionId> {
+    sessions.iter().map(SessionId::paid_session).collect()
+}
+
 /// The rest of each sale's charge, which a refund gives back. The confirmation always shows an amount.
 async fn rest_of_charges(
     payments: &dyn Payments,
@@ -205,7 +209,7 @@ async fn rest_of_charges(
     sessions: &[SessionId],
 ) -> Result<Amounts, CommandError> {
     let mut rest = Amounts::new();
-    for session in sessions.iter().map(SessionId::paid_session) {
+    for session in paid_sessions(sessions) {
         let amount = list::amount(payments, &session).await.or_failed("Stripe cannot be asked what was charged")?;
         let Some((charged, currency)) = amount else { continue };
         let sale = store.load(&session).await.or_failed("the sale cannot be read")?;
@@ -225,8 +229,7 @@ fn question(sessions: &[SessionId], rest: &Amounts) -> String {
     }
     let sums: Vec<String> =
         sums.into_iter().map(|(currency, cents)| output::amount(Some(&(cents, currency.to_owned())))).collect();
-    let paid: BTreeSet<SessionId> = sessions.iter().map(SessionId::paid_session).collect();
-    let unknown = paid.iter().filter(|session| !rest.contains_key(*session)).count();
+    let unknown = paid_sessions(sessions).iter().filter(|session| !rest.contains_key(*session)).count();
     let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
     format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
 }

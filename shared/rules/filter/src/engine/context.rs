@@ -296,7 +296,8 @@ impl<'t> Context<'t> {
         }
         if !condition.near.is_empty() {
             let near = |words: &Words<'t>| words.find_in_sentence(condition, |token| is_near_word(token, condition));
-            let is_near_heading = condition.own_line && self.heads_near_words(condition);
+            let is_heading = condition.own_line && self.stands_on_its_own_line();
+            let is_near_heading = is_heading && self.heads_near_words(condition);
             in_capitals &= is_near_heading || near(&self.left).or_else(|| near(&self.right))?.fits_capitals();
         }
         let (before, after) = (self.left.text(), self.right.text());
