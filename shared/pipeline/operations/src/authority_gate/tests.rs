@@ -5,7 +5,10 @@ use crate::NotDone::{self, Refused};
 use crate::{
     Operator,
     reattempt::{self, ReattemptError, reattempt},
-    testing::{at, decisions, journal, sale, session, stored, whatever_breaks, whatever_breaks_or_is_done, world_with},
+    testing::{
+        self, at, decisions, journal, people, sale, session, stored, whatever_breaks, whatever_breaks_or_is_done,
+        world_with,
+    },
 };
 use domain::{
     mail::Mail,
@@ -22,33 +25,13 @@ fn decided_at() -> Timestamp {
 }
 
 fn declined(lock: HumanLock) -> World {
-    let declined = Declined {
-        state: "BLOCKED".into(),
-        reason: "drug_dosing".into(),
-        domain: "medicine".into(),
-        lock,
-        helpers: Vec::new(),
-        advice: Vec::new(),
-        is_crisis: false,
-        is_emergency: false,
-        at: decided_at(),
-        approvals: Vec::new(),
-        approved_at: None,
-    };
-    let failed = Fulfilment::Failed { reason: "authority gate: BLOCKED drug_dosing".into(), at: at(-100) };
-    let sale = sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("query_hash", Some("q"));
-    world_with(sale.with("declined", Some(declined)))
+    world_with(testing::declined(lock, false, -100).with("query_hash", Some("q")))
 }
 
 fn with_money(world: World, money: &Money) -> World {
     let sale = stored(&world).with("money", money);
     world.state().sales.insert(session(), (sale, 1));
     world
-}
-
-fn two_people() -> HumanLock {
-    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    HumanLock::People { persons: 2, roles: named(&["pharmacist", "physician"]), sources: named(&["npi_registry"]) }
 }
 
 fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Done<AuthorityDecision, DecideError> {
@@ -60,7 +43,7 @@ fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Done<A
 
 #[test]
 fn two_different_people_let_it_be_answered() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     assert_eq!(stored(&world).open_work().map(|open| open.work), Some(Work::Declined));
     let first = approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
     assert_eq!(first, AuthorityDecision::Approved { count: 1, needed: 2 });
@@ -93,7 +76,7 @@ fn two_different_people_let_it_be_answered() {
 /// The customer's other question was handed in, and declined for another reason, after the person had read the first.
 #[test]
 fn a_decision_about_another_question_than_was_read_is_refused() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     let read = run(show(&world, &session())).unwrap().unwrap().declined.at;
     let since =
         Declined { at: at(-5), reason: "drug_interaction".into(), ..stored(&world).declined().unwrap().clone() };
@@ -115,7 +98,7 @@ fn a_decision_about_another_question_than_was_read_is_refused() {
 /// The people who may approve come first, and then the time that `--decided` takes.
 #[test]
 fn a_declined_question_is_described_by_who_may_approve_and_when_the_gate_decided() {
-    let declined = stored(&declined(two_people())).declined().unwrap().clone();
+    let declined = stored(&declined(people(2))).declined().unwrap().clone();
     assert_eq!(
         describe(&declined, at(0)),
         format!(
@@ -128,7 +111,7 @@ fn a_declined_question_is_described_by_who_may_approve_and_when_the_gate_decided
 
 #[test]
 fn an_approval_of_yesterday_does_not_count() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
     world.advance(APPROVAL_LASTS + Duration::from_secs(1));
     let second = approve_as(&world, "eve", "pharmacist", "npi_registry:456").unwrap();
@@ -137,7 +120,7 @@ fn an_approval_of_yesterday_does_not_count() {
 
 #[test]
 fn a_role_or_a_credential_of_another_kind_does_not_count() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     let role = approve_as(&world, "dana", "manager", "npi_registry:123");
     assert!(matches!(role, Err(Refused(DecideError::NotApproved(NotApproved::Role { .. })))));
     for credential in ["npi_registry", "npi_registry:", "friends:123", "npi_registry:1 2 3", "npi_registry:<b>"] {
@@ -172,7 +155,7 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
 
 #[test]
 fn a_rejection_makes_the_refund_due_at_once_or_ends_the_sale_of_who_has_a_verdict() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     assert!(stored(&world).open_work().unwrap().due > at(0));
     assert!(run(show(&world, &session())).unwrap().unwrap().gives_money_back);
     let operator = Operator::parse("dana", None).unwrap();
@@ -180,7 +163,7 @@ fn a_rejection_makes_the_refund_due_at_once_or_ends_the_sale_of_who_has_a_verdic
     let rejection = HumanDecision { by, session: &session(), read: decided_at() };
     assert!(run(reject(journal(&world), rejection)).unwrap().unwrap());
     assert!(stored(&world).open_work().unwrap().due <= at(0));
-    let served = declined(two_people());
+    let served = declined(people(2));
     served.change_sales("mail", &Mail::Sent { at: at(-400) });
     assert!(!run(show(&served, &session())).unwrap().unwrap().gives_money_back);
     assert!(!run(reject(journal(&served), rejection)).unwrap().unwrap());
@@ -194,7 +177,7 @@ fn a_rejection_makes_the_refund_due_at_once_or_ends_the_sale_of_who_has_a_verdic
 fn a_follow_up_is_not_approved_once_its_session_stops_it() {
     let authorisation = Authorisation::by_policy("quarantine-24h", "held").unwrap();
     for (lock, expected, recorded) in [
-        (two_people(), NotApproved::MoneyWentBack("stopped with its session"), 0),
+        (people(2), NotApproved::MoneyWentBack("stopped with its session"), 0),
         (HumanLock::Never, NotApproved::Locked, 1),
     ] {
         let world = declined(lock);
@@ -252,7 +235,7 @@ fn is_decided(refused: &NotDone<DecideError>) -> bool {
 #[test]
 fn whatever_breaks_the_last_approval_counts_once_and_orders_the_verdict() {
     let fresh = || {
-        let world = declined(two_people());
+        let world = declined(people(2));
         approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
         world.plan(Plan::none());
         world
@@ -273,7 +256,7 @@ fn whatever_breaks_a_rejection_is_on_record_once_and_makes_the_refund_due() {
         assert!(stored(world).open_work().unwrap().due <= at(0), "{what}");
         assert_eq!(decisions(world).len(), 1, "{what}");
     };
-    whatever_breaks_or_is_done(|| declined(two_people()), reject_by_eve, is_decided, check);
+    whatever_breaks_or_is_done(|| declined(people(2)), reject_by_eve, is_decided, check);
 }
 
 #[test]
