@@ -149,7 +149,7 @@ fn a_dispute_that_is_won_after_a_refund_came_back_wakes_somebody() {
     assert!(alert.channel == Channel::Critical && alert.line.contains("came back"), "{}", alert.line);
 }
 
-/// During the dispute the operator is told not to send the money, and the sale is on no list.
+/// During the dispute the command says not to send the money, and the sale is on no list.
 #[test]
 fn a_dispute_that_is_won_after_a_record_of_a_refund_by_hand_says_to_send_it() {
     let world = world();

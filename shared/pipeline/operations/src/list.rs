@@ -189,9 +189,7 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
     match work {
         Work::Refund => return "authorised, not confirmed by Stripe".to_owned(),
         Work::RefundFailed => {
-            let detail = "the refund came back: issue it again, or record it (oracle refunds record) and then give it \
-                          back by hand";
-            return with_letters(detail.to_owned(), sale);
+            return with_letters(format!("the refund came back: {}", refund::ISSUE_AGAIN), sale);
         }
         Work::Dispute => return with_letters(dispute(sale), sale),
         Work::Finding => return finding(sale),
