@@ -404,8 +404,8 @@ impl<'a> Worker<'a> {
 
     /// Ends a paid sale whose question must not be answered: there is no verdict. The money goes back by policy unless
     /// people with the required roles approve the question first. If the customer has an earlier verdict by mail, no
-    /// policy refunds the sale, and this alert is the only one if nobody may approve the question. The record has the
-    /// state and the reason, no text (Authority Governance, RFC-0008: every evaluation is recorded).
+    /// policy refunds the sale; this alert is then the only one about a question that cannot be approved. The record
+    /// has the state and the reason, no text (Authority Governance, RFC-0008: every evaluation is recorded).
     async fn decline(
         &self,
         sale: Versioned<Sale>,

@@ -196,8 +196,8 @@ impl Sale {
         }
     }
 
-    /// Whether nobody may approve the declined question, and no policy gives money back for it. Such a sale has ended,
-    /// although an operator may still refund it.
+    /// Whether the declined question can be neither approved nor refunded by a policy. Such a sale has ended, although
+    /// an operator may still refund it.
     #[must_use]
     pub fn is_declined_for_good(&self) -> bool {
         !self.may_be_refunded_by_policy() && self.declined().is_some_and(|declined| !declined.is_for_humans())

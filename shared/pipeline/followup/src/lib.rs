@@ -200,8 +200,8 @@ pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> R
     Ok(Refusal::of(&evaluated(&entry, text, locale)).filter(|refusal| refusal.is_urgent() || !is_ordered))
 }
 
-/// The refusal of a text that tells of a crisis or an emergency, judged without its sale: such a person sees who helps
-/// also while the store fails.
+/// The refusal of a text that tells of a crisis or an emergency, judged without its sale, so that its author sees the
+/// sources of help also while the store fails.
 #[must_use]
 pub fn urgent_alone(text: &Query, locale: Option<&str>) -> Option<Refusal> {
     Refusal::of(&evaluate(text.as_str(), locale)).filter(Refusal::is_urgent)

@@ -68,7 +68,7 @@ pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<Shown, Dec
 /// [`DecideError`].
 pub async fn approve(ports: Ports<'_>, approval: HumanDecision<'_>) -> Done<AuthorityDecision, DecideError> {
     let HumanDecision { by, session, .. } = approval;
-    // The follow-up's own row learns of it later, and its order would be dropped.
+    // The row of a follow-up learns later that its session has stopped, and its order would be dropped.
     let is_stopped = ports.journal.stopped_by_session(session).await?;
     let approve = |sale: &mut Sale, now| {
         if is_stopped && sale.declined().is_some_and(|declined| !declined.is_locked()) {

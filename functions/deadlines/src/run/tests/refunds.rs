@@ -71,7 +71,7 @@ fn a_customer_refunded_by_policy_gets_a_letter() {
     assert_eq!(letters(), 1);
 }
 
-/// A sale whose question the authority gate declined, and which nobody may approve.
+/// A sale whose question the authority gate declined, and which no person may approve.
 fn declined(number: u32) -> Sale {
     declined_with(number, domain::sale::HumanLock::Nobody)
 }

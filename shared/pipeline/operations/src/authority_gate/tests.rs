@@ -197,7 +197,7 @@ fn a_follow_up_is_not_approved_once_its_session_stops_it() {
     }
 }
 
-/// A person who rejects a locked question gives its money back, and does not try to lift the lock.
+/// A person who rejects a locked question wants its money to go back, and does not try to lift the lock.
 #[test]
 fn a_rejection_of_what_is_locked_is_no_attempt_to_override_it() {
     for money in [Money::Kept, Money::Refunded { at: at(-1) }] {
