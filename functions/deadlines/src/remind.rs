@@ -34,9 +34,7 @@ pub(crate) async fn remind_of_mode(ports: Ports<'_>, sale: Versioned<Sale>) -> R
 pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
     let what = match open.work {
-        Work::RefundFailed => {
-            "a refund came back: issue it again, or record it (oracle refunds record) and then give it back by hand"
-        }
+        Work::RefundFailed => Sale::REFUND_CAME_BACK,
         Work::Dispute => "Stripe waits for an answer to the bank (oracle list names the deadline)",
         Work::Review => "held by the content filter: approve, replace or refund it",
         Work::Declined => "the authority gate declined it: oracle authority queue, or refund it",

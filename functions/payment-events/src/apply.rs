@@ -94,11 +94,7 @@ fn note(
     }
 }
 
-/// What operators read of a refund that only a human issues again.
-const CAME_BACK: &str =
-    "a refund came back: issue it again, or record it (oracle refunds record) and then give it back by hand";
-
-/// What operators read of a refund by hand that they were told not to send during a dispute.
+/// What operators do about a refund by hand that had to wait for the end of a dispute.
 const SEND_IT: &str =
     "the dispute was won, and the refund is recorded as made by hand: send the money now, unless it was sent";
 
@@ -118,10 +114,10 @@ fn alert(
         | PaymentChange::PartlyRefunded
         | PaymentChange::InquiryAnswered
         | PaymentChange::DisputeAnswered => return None,
-        PaymentChange::RefundFailed => (Severity::Critical, "REFUND", CAME_BACK),
+        PaymentChange::RefundFailed => (Severity::Critical, "REFUND", Sale::REFUND_CAME_BACK),
         // A refund bounced before the dispute, or during it, and nothing goes on by itself.
         PaymentChange::DisputeWon if matches!(money, Money::RefundFailed { .. }) => {
-            (Severity::Critical, "REFUND", CAME_BACK)
+            (Severity::Critical, "REFUND", Sale::REFUND_CAME_BACK)
         }
         PaymentChange::DisputeWon if is_by_hand => (Severity::Critical, "REFUND", SEND_IT),
         PaymentChange::InquiryOpened => {

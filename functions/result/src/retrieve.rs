@@ -242,8 +242,9 @@ impl Retrieval<'_> {
         Reply::json(200, &Value::Object(body))
     }
 
-    /// Counts and records the retrieval, and records the filter's findings if there are any: after the last recorded
-    /// retrieval once for each block list. A clean verdict is served even if its record cannot be written.
+    /// Counts and records the retrieval, and records the filter's findings if there are any. After the last recorded
+    /// retrieval, the findings of each block list are recorded once. A clean verdict is served even if its record
+    /// cannot be written.
     async fn record_retrieval(
         &self,
         sale: Versioned<Sale>,

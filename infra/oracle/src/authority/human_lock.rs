@@ -3,12 +3,12 @@
 use backend::QueueName;
 use clap::Args;
 use domain::{
-    SessionId, Timestamp,
+    Timestamp,
     open_work::Work,
     ports::Clock,
     sale::{Authority, AuthorityDecision},
 };
-use operations::authority_gate::{self, Shown};
+use operations::authority_gate::{self, HumanDecision, Shown};
 use runtime::System;
 use serde_json::json;
 
@@ -50,10 +50,10 @@ pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
 /// Counts an approval.
 pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     let question = |_| "Allow an answer to the question of";
-    decide(arguments, question, async |deployed, by, session, read| {
+    decide(arguments, question, async |deployed, approval| {
         let orders = deployed.backend().queue(QueueName::Orders)?;
         let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
-        let decision = authority_gate::approve(ports, by, session, read).await.or_refused(NOT_CARRIED_OUT)?;
+        let decision = authority_gate::approve(ports, approval).await.or_refused(NOT_CARRIED_OUT)?;
         Ok(match decision {
             AuthorityDecision::Approved { count, needed } if count < needed => {
                 ("counted", format!("{count} of {needed} approvals; another person has to follow within 24 hours"))
@@ -66,8 +66,8 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
 /// Ends the wait for approvals.
 pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     let question = |gives_money_back| rejection(gives_money_back).0;
-    decide(arguments, question, async |deployed, by, session, read| {
-        let rejected = authority_gate::reject(deployed.stores.journal(), by, session, read).await;
+    decide(arguments, question, async |deployed, decision| {
+        let rejected = authority_gate::reject(deployed.stores.journal(), decision).await;
         Ok(("rejected", rejection(rejected.or_refused(NOT_CARRIED_OUT)?).1.to_owned()))
     })
 }
@@ -88,7 +88,7 @@ const fn rejection(gives_money_back: bool) -> (&'static str, &'static str) {
 fn decide(
     arguments: &DecisionArguments,
     what: impl Fn(bool) -> &'static str,
-    act: impl AsyncFn(&Deployed, Authority<'_>, &SessionId, Timestamp) -> Result<(&'static str, String), CommandError>,
+    act: impl AsyncFn(&Deployed, HumanDecision<'_>) -> Result<(&'static str, String), CommandError>,
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
@@ -106,7 +106,8 @@ fn decide(
     // On an emulator all callers have the same identity, so it cannot distinguish two people.
     let identity = operator.identity().filter(|_| !deployed.is_emulated());
     let by = Authority { operator: &operator, role, credential, identity };
-    let (word, text) = wait(async { act(&deployed, by, &session, read).await })?;
+    let decision = HumanDecision { by, session: &session, read };
+    let (word, text) = wait(async { act(&deployed, decision).await })?;
     let answer = json!({ "session_id": session, "decision": word });
     output::print_answer(arguments.one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }

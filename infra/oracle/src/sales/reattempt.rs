@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         if selection.dry_run {
             let sale = ports.journal.store.load(session).await.or_failed(NOT_ORDERED)?;
             let sale = sale.ok_or(ReattemptError::NoSale).map_err(CommandError::refused)?;
-            let planned = reattempt::plan_after_reading(&sale.value, submission.as_ref(), &read);
+            let planned = reattempt::plan(&sale.value, submission.as_ref(), &read);
             let planned = planned.map_err(CommandError::refused)?;
             return Ok(match planned {
                 Reattempt::Ordered => answer("would_order", "would be ordered again"),

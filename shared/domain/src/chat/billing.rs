@@ -188,8 +188,9 @@ impl Billing {
         (paid().count(), paid().filter(|invoice| invoice.is_gone()).count())
     }
 
-    /// Whether the payment of an invoice failed, is still due, and the invoice's subscription is live. An invoice
-    /// does not count once a later period of its subscription is paid: that an operator has voided it is not reported.
+    /// Whether the payment of an invoice failed, is still due, and the invoice's subscription is live. An invoice does
+    /// not count once a later period of its subscription is paid, because no report says that an operator has voided
+    /// it.
     #[must_use]
     pub fn has_failed_payment(&self) -> bool {
         let is_paid_after = |bill: &Bill| {

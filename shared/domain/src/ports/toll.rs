@@ -94,7 +94,7 @@ pub enum Transfer {
         /// Whether it is too old to buy anything.
         is_late: bool,
     },
-    /// It submitted a signed transfer to us, which buys by its signature. That may never have been shown to us.
+    /// It submitted a signed transfer to us, which buys by its signature. The signature may never have reached us.
     Signed {
         /// The payer, in lower case.
         payer: String,

@@ -90,6 +90,10 @@ impl Sale {
         }
     }
 
+    /// What operators do about a refund that came back.
+    pub const REFUND_CAME_BACK: &'static str =
+        "a refund came back: issue it again, or record it (oracle refunds record) and then give it back by hand";
+
     /// Orders the refund letter for a customer whose money goes back by policy, because no operator has written to
     /// them. The deadlines function sends it if a worker does not.
     fn order_refund_letter(&mut self, authorisation: &Authorisation) {

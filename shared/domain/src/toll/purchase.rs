@@ -32,9 +32,8 @@ pub const PREFIX: &str = "cs_x402_";
 /// The number of repeated requests that are recorded; later ones are answered without a record.
 const MOST_RECORDED: u32 = 100;
 
-/// The number of attempts at one purchase's answer in which a model delivered a reply that is unusable; it gets no
-/// further one, because nobody pays for them. Attempts without a reply are not counted: while no model replies, no
-/// purchase ends.
+/// After this many attempts at its answer that ended with an unusable reply, a purchase gets no further one, because
+/// such attempts are not paid for. Attempts without a reply are not counted: while no model replies, no purchase ends.
 const MOST_UNANSWERED: u32 = 8;
 
 /// The digest cannot identify a purchase.

@@ -126,9 +126,11 @@ pub async fn order(
 /// The claim turns two messages into one verdict. A message that is younger than a minute, or waits for the model, gets
 /// no second one, and the next one waits a minute too: a customer who repeats the request would fill the queue.
 async fn order_again(ports: Ports<'_>, known: Versioned<Sale>, ordered_by: OrderedBy) -> Result<(), StorageError> {
-    let note = |sale: &mut Sale, now| match sale.needs_order(now).then(|| sale.order_again(now)) {
-        Some(Ok(event)) => Change::of(&event, &Context::at(now), true),
-        Some(Err(_)) | None => Change::nothing(false),
+    let note = |sale: &mut Sale, now| {
+        if !sale.needs_order(now) {
+            return Change::nothing(false);
+        }
+        Change::made(sale.order_again(now), &Context::at(now))
     };
     match ports.journal.commit(known, note).await {
         Ok(noted) => {
@@ -198,8 +200,8 @@ pub async fn refusal(store: &dyn SaleStore, paid: &SessionId, text: &Query) -> R
     Ok(Refusal::of(&evaluated(&entry, text, locale)).filter(|refusal| refusal.is_urgent() || !is_ordered))
 }
 
-/// The refusal of a text that tells of a crisis or an emergency, judged without its sale: such a person sees who helps
-/// also while the store fails.
+/// The refusal of a text that tells of a crisis or an emergency, judged without its sale, so that its author sees the
+/// sources of help also while the store fails.
 #[must_use]
 pub fn urgent_alone(text: &Query, locale: Option<&str>) -> Option<Refusal> {
     Refusal::of(&evaluate(text.as_str(), locale)).filter(Refusal::is_urgent)

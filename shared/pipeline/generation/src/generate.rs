@@ -212,29 +212,23 @@ impl Asking<'_> {
         if let ModelError::Throttled(delay) = &error {
             self.models.note_throttle(ports.clock.now().plus(*delay));
         }
-        if !error.is_retriable() {
+        if is_probe || !error.is_retriable() {
             self.circuits.ended(model, &error).await;
-        } else if is_probe && !error.is_outage() {
-            // The service is up: the circuit closes, and the call is repeated like any other.
-            self.circuits.ended(model, &error).await;
-            self.admitted = Admitted::Call;
         }
         if let ModelError::NotReady(_) = &error {
             return NextStep::Finish;
         }
-        if is_probe && error.is_outage() {
-            if error.is_retriable() {
-                self.circuits.failed(model).await;
+        if is_probe && !error.is_outage() {
+            // The service is up, so the circuit is closed, and the call is repeated like any other.
+            self.admitted = Admitted::Call;
+        } else if is_probe && let Some(until) = guard::closed_until(ports, policy, model).await {
+            self.models.note_open_circuit(until);
+            if !self.switch().await {
+                self.models.explain_end(&mut self.generated);
+                return NextStep::Finish;
             }
-            if let Some(until) = guard::closed_until(ports, policy, model).await {
-                self.models.note_open_circuit(until);
-                if !self.switch().await {
-                    self.models.explain_end(&mut self.generated);
-                    return NextStep::Finish;
-                }
-                self.asked_since = ports.clock.now();
-                return NextStep::AskAgain;
-            }
+            self.asked_since = ports.clock.now();
+            return NextStep::AskAgain;
         }
         if matches!(error, ModelError::UnknownModel) {
             warn(ports, session, &format!("model {model} is not known any more")).await;

@@ -1,5 +1,5 @@
-//! What a time limit that drops the calls of a model would hide: the call in progress, of which its circuit would learn
-//! nothing, and whether a model has delivered a reply.
+//! Keeps what is lost when a time limit drops the calls of a model: the call in progress, which its circuit counts, and
+//! whether a model has delivered a reply.
 
 use crate::{
     asking::{Policy, Ports},

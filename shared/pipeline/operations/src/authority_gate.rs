@@ -33,6 +33,16 @@ pub enum DecideError {
 
 impl Refusals for DecideError {}
 
+/// A person's decision about a declined question.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct HumanDecision<'a> {
+    pub by: Authority<'a>,
+    pub session: &'a SessionId,
+    /// The time of the gate's decision that the person has read.
+    pub read: Timestamp,
+}
+
 /// The gate's decision about a sale, and whether a rejection gives the money back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -41,29 +51,24 @@ pub struct Shown {
     pub gives_money_back: bool,
 }
 
-/// What a person reads before they decide.
+/// Reads the gate's decision for the person who decides about it.
 ///
 /// # Errors
 /// [`DecideError`].
 pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<Shown, DecideError> {
     let sale = store.load(session).await?.ok_or(DecideError::NoSale)?.value;
-    let declined = sale.declined().ok_or(NotApproved::NotDeclined(sale.fulfilment().as_str()));
-    let declined = declined.map_err(DecideError::from)?.clone();
+    let not_declined = NotApproved::NotDeclined(sale.fulfilment().as_str());
+    let declined = sale.declined().cloned().ok_or(DecideError::NotApproved(not_declined))?;
     Ok(Shown { declined, gives_money_back: sale.gives_money_back() })
 }
 
-/// Counts an approval; the last required approval orders the verdict. The person has read the gate's decision of the
-/// time `read`.
+/// Counts an approval; the last required approval orders the verdict.
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn approve(
-    ports: Ports<'_>,
-    by: Authority<'_>,
-    session: &SessionId,
-    read: Timestamp,
-) -> Done<AuthorityDecision, DecideError> {
-    // The follow-up's own row learns of it later, and its order would be dropped.
+pub async fn approve(ports: Ports<'_>, approval: HumanDecision<'_>) -> Done<AuthorityDecision, DecideError> {
+    let HumanDecision { by, session, .. } = approval;
+    // The row of a follow-up learns later that its session has stopped, and its order would be dropped.
     let is_stopped = ports.journal.stopped_by_session(session).await?;
     let approve = |sale: &mut Sale, now| {
         if is_stopped && sale.declined().is_some_and(|declined| !declined.is_locked()) {
@@ -71,7 +76,7 @@ pub async fn approve(
         }
         sale.approve_declined(by, now)
     };
-    let (sale, decision) = decide(ports.journal, by, session, read, approve).await?;
+    let (sale, decision) = decide(ports.journal, approval, approve).await?;
     if matches!(decision, AuthorityDecision::Approved { count, needed } if count >= needed) {
         let order = Message::order(session.clone(), sale.received_at(), OrderedBy::Operator);
         let not_sent = "the question is approved, but its message was not sent; the deadlines function sends it again";
@@ -80,28 +85,21 @@ pub async fn approve(
     Ok(decision)
 }
 
-/// Rejects a declined question, which ends the wait for approvals. The person has read the gate's decision of the time
-/// `read`. Returns whether the deadlines function refunds the money next: not that of a follow-up, which has none of
-/// its own, nor that of a customer who has a verdict by mail.
+/// Rejects a declined question, which ends the wait for approvals. Returns whether the deadlines function refunds the
+/// money next: not that of a follow-up, which has none of its own, nor that of a customer who has a verdict by mail.
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn reject(
-    journal: Journal<'_>,
-    by: Authority<'_>,
-    session: &SessionId,
-    read: Timestamp,
-) -> Done<bool, DecideError> {
+pub async fn reject(journal: Journal<'_>, rejection: HumanDecision<'_>) -> Done<bool, DecideError> {
+    let by = rejection.by;
     let reject = |sale: &mut Sale, _| sale.reject_declined(by).map(|event| (event, AuthorityDecision::Rejected));
-    let (sale, _) = decide(journal, by, session, read, reject).await?;
+    let (sale, _) = decide(journal, rejection, reject).await?;
     Ok(sale.gives_money_back())
 }
 
 async fn decide(
     journal: Journal<'_>,
-    by: Authority<'_>,
-    session: &SessionId,
-    read: Timestamp,
+    HumanDecision { by, session, read }: HumanDecision<'_>,
     transition: impl Fn(&mut Sale, Timestamp) -> Result<(Event, AuthorityDecision), NotApproved> + Send + Sync,
 ) -> Done<(Sale, AuthorityDecision), DecideError> {
     let sale = journal.store.load(session).await?.ok_or(DecideError::NoSale)?;

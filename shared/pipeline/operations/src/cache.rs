@@ -48,8 +48,8 @@ pub async fn remove(
     Ok(entries.remove(session).await?)
 }
 
-/// Whether a cached verdict was changed by nobody's command: it is not the archived one, which is the last that the
-/// sale has recorded. A command that replaces a verdict records the new one.
+/// Whether a cached verdict was changed without a command: it is not the archived one, which is the last that the sale
+/// has recorded. A command that replaces a verdict records the new one.
 fn is_damaged(sale: &Sale, cached: &CachedVerdict, archived: &CachedVerdict) -> bool {
     let recorded = sale.verdict_hash() == Some(hash::verdict_hash(&archived.verdict).as_str());
     recorded && cached.verdict != archived.verdict

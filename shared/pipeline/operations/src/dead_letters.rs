@@ -75,32 +75,18 @@ pub async fn everything(ports: Ports<'_>, since: Option<Timestamp>) -> Result<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{at, dead, ports, sale, world_of};
+    use crate::testing::{at, dead, declined, ports, sale, world_of};
     use domain::{
         money::Money,
-        sale::{Declined, Fulfilment, HumanLock},
+        sale::{Fulfilment, HumanLock},
     };
     use testkit::{run, sale::WithField};
 
     /// The mail with sources of help is sent whatever becomes of the money.
     #[test]
     fn a_dead_letter_after_a_disclosure_is_found_while_its_refund_has_bounced() {
-        let declined = Declined {
-            state: "BLOCKED".into(),
-            reason: "self_harm".into(),
-            domain: "medicine".into(),
-            lock: HumanLock::Never,
-            helpers: Vec::new(),
-            advice: Vec::new(),
-            is_crisis: true,
-            is_emergency: false,
-            at: at(-10),
-            approvals: Vec::new(),
-            approved_at: None,
-        };
-        let failed = Fulfilment::Failed { reason: "authority gate".into(), at: at(-10) };
         let bounced = Money::RefundFailed { at: at(-2), refund: None };
-        let crisis = sale().with("fulfilment", failed).with("declined", Some(declined)).with("mail", Mail::NotOrdered);
+        let crisis = declined(HumanLock::Never, true, -10);
         let world = world_of([
             crisis.with("refund_letter", dead(-5)).with("money", bounced.clone()),
             // A verdict is not sent while the money is on its way.

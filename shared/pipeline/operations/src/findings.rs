@@ -85,7 +85,7 @@ pub async fn dismiss(
     reason(operator)?;
     let (sale, _) = open(journal, session).await?;
     let settle = |sale: &mut Sale, now| {
-        // A dismissed finding is not found again, so nobody would read the newer list's.
+        // A dismissed finding is not found again, so the newer list's would stay unread.
         if sale.open_finding().is_some_and(|finding| finding.list != list) {
             return Change::nothing(Err(FindingError::OtherList));
         }

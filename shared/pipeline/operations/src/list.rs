@@ -189,9 +189,7 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
     match work {
         Work::Refund => return "authorised, not confirmed by Stripe".to_owned(),
         Work::RefundFailed => {
-            let detail = "the refund came back: issue it again, or record it (oracle refunds record) and then give it \
-                          back by hand";
-            return with_letters(detail.to_owned(), sale);
+            return with_letters(format!("the refund came back: {}", refund::ISSUE_AGAIN), sale);
         }
         Work::Dispute => return with_letters(dispute(sale), sale),
         Work::Finding => return finding(sale),
@@ -268,10 +266,10 @@ pub async fn amount(payments: &dyn Payments, session: &SessionId) -> Result<Opti
 mod tests {
     use super::*;
     use crate::dead_letters;
-    use crate::testing::{at, dead, ports, sale, world_of};
+    use crate::testing::{at, dead, declined, people, ports, sale, world_of};
     use domain::inbox::Reply;
     use domain::money::{DisputeStatus, ObjectId, PaymentId, PaymentReport};
-    use domain::sale::{Charge, Declined, HumanLock};
+    use domain::sale::Charge;
     use serde_json::json;
     use testkit::run;
     use testkit::sale::WithField;
@@ -320,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_row_has_the_time_of_the_gates_decision_in_a_field() {
-        let world = world_of([sale().with("mail", dead(-20)), declined()]);
+        let world = world_of([sale().with("mail", dead(-20)), declined(people(1), false, -10)]);
         let rows = json!(run(everything(ports(&world), at(0))).unwrap().unwrap());
         let declined = rows.as_array().unwrap().iter().filter(|row| row["work"] == "declined");
         assert_eq!(declined.map(|row| &row["decided"]).collect::<Vec<_>>(), [&json!(at(-10).to_iso())]);
@@ -344,31 +342,9 @@ mod tests {
         assert_eq!(chosen(None, None).len(), 3);
     }
 
-    /// Declined, with people who may approve.
-    fn declined() -> Sale {
-        let (roles, sources) = (vec!["physician".into()], vec!["npi_registry".into()]);
-        let declined = Declined {
-            state: "BLOCKED".into(),
-            reason: "drug_dosing".into(),
-            domain: "medicine".into(),
-            lock: HumanLock::People { persons: 1, roles, sources },
-            helpers: Vec::new(),
-            advice: Vec::new(),
-            is_crisis: false,
-            is_emergency: false,
-            at: at(-10),
-            approvals: Vec::new(),
-            approved_at: None,
-        };
-        let failed = Fulfilment::Failed { reason: "authority gate".into(), at: at(-10) };
-        sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("declined", Some(declined))
-    }
-
     /// Delivered, lost, and declined when it was made again; the mail with sources of help is a dead letter.
     fn served_in_a_crisis() -> Sale {
-        let crisis = Declined { is_crisis: true, ..declined().declined().unwrap().clone() };
-        let sale = declined().with("declined", Some(crisis)).with("mail", Mail::Sent { at: at(-400) });
-        sale.with("refund_letter", dead(-5))
+        declined(people(1), true, -10).with("mail", Mail::Sent { at: at(-400) }).with("refund_letter", dead(-5))
     }
 
     /// The bank waits for an answer.
@@ -393,7 +369,7 @@ mod tests {
             sale().with("replies", reply()).with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-60) }),
             sale().with("replies", reply()).with("fulfilment", Fulfilment::Ordered { at: at(-50) }),
             sale().with("replies", reply()).with("mail", dead(-20)),
-            declined().with("replies", reply()),
+            declined(people(1), false, -10).with("replies", reply()),
             served_in_a_crisis().with("replies", reply()),
             disputed().with("replies", reply()),
             sale().with("replies", reply()).with("money", Money::RefundFailed { at: at(-2), refund: None }),

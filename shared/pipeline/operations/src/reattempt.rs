@@ -66,11 +66,12 @@ pub enum Reattempt {
     AskedAgain,
 }
 
-/// Whether a second attempt is possible, and its effect.
+/// Whether a second attempt is possible, and its effect, for an operator who has `read` these replies (by
+/// [`replies::name`]).
 ///
 /// # Errors
 /// The refusals of [`ReattemptError`].
-pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, ReattemptError> {
+pub fn plan(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Result<Reattempt, ReattemptError> {
     let declined = sale.declined().filter(|_| submission.is_none());
     // First: the attempt is recorded whatever became of the money, which goes back within minutes.
     if declined.is_some_and(Declined::is_locked) {
@@ -90,9 +91,14 @@ pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, R
         return Err(ReattemptError::Declined);
     }
     match sale.fulfilment() {
-        Fulfilment::Failed { .. } => Ok(Reattempt::Ordered),
-        Fulfilment::Unusable { .. } if submission.is_some() || sale.is_resubmitted() => Ok(Reattempt::Ordered),
-        Fulfilment::Unusable { .. } => Err(ReattemptError::NoSubmission),
+        Fulfilment::Unusable { .. } if submission.is_none() && !sale.is_resubmitted() => {
+            Err(ReattemptError::NoSubmission)
+        }
+        // A new attempt settles every reply.
+        Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } if !replies::are_read(sale, read) => {
+            Err(ReattemptError::Unread)
+        }
+        Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => Ok(Reattempt::Ordered),
         // An earlier run of this command may have ordered it and lost the reply; a second message finds the claim of
         // the first.
         Fulfilment::Ordered { .. } if sale.is_resubmitted() || submission.is_none() => Ok(Reattempt::AskedAgain),
@@ -101,21 +107,6 @@ pub fn plan(sale: &Sale, submission: Option<&Submission>) -> Result<Reattempt, R
         | Fulfilment::Ready { .. }
         | Fulfilment::InReview { .. }
         | Fulfilment::Erased { .. } => Err(ReattemptError::NotOpen),
-    }
-}
-
-/// As [`plan`], for an operator who has `read` these replies (by [`replies::name`]): a new attempt settles every reply.
-///
-/// # Errors
-/// The refusals of [`ReattemptError`].
-pub fn plan_after_reading(
-    sale: &Sale,
-    submission: Option<&Submission>,
-    read: &[String],
-) -> Result<Reattempt, ReattemptError> {
-    match plan(sale, submission)? {
-        Reattempt::Ordered if !replies::are_read(sale, read) => Err(ReattemptError::Unread),
-        planned => Ok(planned),
     }
 }
 
@@ -133,7 +124,7 @@ pub async fn reattempt(
 ) -> Done<Reattempt, ReattemptError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
-    let planned = plan(&sale.value, submission);
+    let planned = plan(&sale.value, submission, read);
     if matches!(planned, Err(ReattemptError::Locked)) {
         let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
         authority_gate::record_override(journal, sale, by).await?;
@@ -142,7 +133,7 @@ pub async fn reattempt(
     if journal.stopped_by_session(session).await? {
         return Err(ReattemptError::MoneyWentBack.into());
     }
-    plan_after_reading(&sale.value, submission, read)?;
+    planned?;
     if let Some(submission) = submission {
         // Stored first, because the order needs it; also if it was ordered before, because this may be a correction.
         ports.submissions.keep(session, submission).await?;
@@ -163,7 +154,7 @@ fn order(
     read: &[String],
     now: Timestamp,
 ) -> Change<Result<Reattempt, ReattemptError>> {
-    let planned = plan_after_reading(sale, submission, read);
+    let planned = plan(sale, submission, read);
     if !matches!(planned, Ok(Reattempt::Ordered)) {
         return Change::nothing(planned);
     }
@@ -239,7 +230,7 @@ mod tests {
         assert_eq!(stored(&world).waiting_replies().count(), 0);
     }
 
-    /// Otherwise nobody reads it, and the verdict answers the question before it.
+    /// Otherwise it stays unread, and the verdict answers the question before it.
     #[test]
     fn a_reply_that_arrives_after_the_operator_has_read_is_read_first() {
         let before = unusable().with("replies", vec![reply("m"), reply("a later one")]);

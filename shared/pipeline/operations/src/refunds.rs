@@ -36,9 +36,7 @@ pub enum IssueError {
     #[error("the refund is authorised, and Stripe refused it ({0}): {asked_again}", asked_again = refund::ASKED_AGAIN)]
     Failed(String),
     /// Stripe made the refund, and the money bounced.
-    #[error(
-        "the refund came back ({0}): issue it again, or record it (oracle refunds record) and then give it back by hand"
-    )]
+    #[error("the refund came back ({0}): {issue_again}", issue_again = refund::ISSUE_AGAIN)]
     Bounced(String),
 }
 

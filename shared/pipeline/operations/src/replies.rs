@@ -38,8 +38,8 @@ pub fn name(reply: &Reply) -> String {
     inquiries::name_of(&reply.message)
 }
 
-/// Whether `read` names all waiting replies. A decision that settles replies is refused otherwise: nobody would read
-/// the one that came after the operator looked.
+/// Whether `read` names all waiting replies. Otherwise a decision that settles replies is refused: a reply that came
+/// after the operator looked would stay unread.
 pub(crate) fn are_read(sale: &Sale, read: &[String]) -> bool {
     sale.waiting_replies().all(|reply| read.contains(&name(reply)))
 }

@@ -5,7 +5,7 @@ use audit::Journal;
 use domain::{
     CallerIdentity, CheckoutSession, Sale, SessionId, Timestamp,
     mail::{Mail, Progress},
-    sale::Fulfilment,
+    sale::{Declined, Fulfilment, HumanLock},
 };
 use std::fmt::Debug;
 use testkit::{Plan, World, every_single_fault, sale::WithField, session::paid};
@@ -106,6 +106,31 @@ fn named(number: usize, sale: Sale) -> Sale {
 /// A dead letter.
 pub(crate) fn dead(seconds: i64) -> Mail {
     Mail::Dead { at: at(seconds), progress: Progress { failures: vec!["503".into()], ..Progress::default() } }
+}
+
+/// A sale whose question the authority gate declined at this second.
+pub(crate) fn declined(lock: HumanLock, is_crisis: bool, seconds: i64) -> Sale {
+    let declined = Declined {
+        state: "BLOCKED".into(),
+        reason: "drug_dosing".into(),
+        domain: "medicine".into(),
+        lock,
+        helpers: Vec::new(),
+        advice: Vec::new(),
+        is_crisis,
+        is_emergency: false,
+        at: at(seconds),
+        approvals: Vec::new(),
+        approved_at: None,
+    };
+    let failed = Fulfilment::Failed { reason: "authority gate: BLOCKED drug_dosing".into(), at: at(seconds) };
+    sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("declined", Some(declined))
+}
+
+/// The lock of a question that this many people may let through.
+pub(crate) fn people(persons: u8) -> HumanLock {
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    HumanLock::People { persons, roles: named(&["pharmacist", "physician"]), sources: named(&["npi_registry"]) }
 }
 
 /// A world with these sales.

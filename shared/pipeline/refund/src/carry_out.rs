@@ -40,6 +40,9 @@ const REPLAYED: &str = "replayed_failure";
 pub const ASKED_AGAIN: &str = "it is asked again until it makes it; to give the money back by hand, first record that \
                                (oracle refunds record), which ends the requests, and only then send it";
 
+/// What an operator does about a refund that came back.
+pub const ISSUE_AGAIN: &str = "issue it again, or record it (oracle refunds record) and then give it back by hand";
+
 /// The alert about a refund that Stripe has made beside the one that an operator recorded.
 const ALSO_REFUNDED: &str = "Stripe has made the refund, and an operator has recorded one by hand: do not send the \
                              money, or the customer has it twice";
@@ -158,10 +161,7 @@ fn record_answer(
             change.alerting(alert(severity, &detail))
         }
         RefundAnswer::Bounced(code) => {
-            let detail = format!(
-                "the refund came back ({code}): issue it again, or record it (oracle refunds record) and then give it back \
-                 by hand"
-            );
+            let detail = format!("the refund came back ({code}): {ISSUE_AGAIN}");
             change.alerting(alert(Severity::Critical, &detail))
         }
         RefundAnswer::Pending if answers >= PATIENT_ANSWERS => {

@@ -6,7 +6,7 @@
 mod carry_out;
 mod decide;
 
-pub use carry_out::{ASKED_AGAIN, Outcome, Ports, carry_out};
+pub use carry_out::{ASKED_AGAIN, ISSUE_AGAIN, Outcome, Ports, carry_out};
 pub use decide::{Decision, decide};
 
 #[cfg(test)]

@@ -288,7 +288,7 @@ fn an_operator_settles_a_mail_that_is_not_sent() {
     assert_eq!(bridge.settle_mail(&id(2), &dana(), "looked", false), Err(BridgeRefused::NoSuchMail), "sent twice");
 }
 
-/// What the operator has not read when they reply waits, whenever it was posted.
+/// A message that the operator has not read when they reply waits, whenever it was posted.
 #[test]
 fn a_message_that_came_while_the_reply_was_written_still_waits() {
     let day = ANSWER_WITHIN.as_secs() as i64;
@@ -318,7 +318,7 @@ fn a_message_that_came_while_the_reply_was_written_still_waits() {
     }
 }
 
-/// A reply that was stored without what its operator had read answers all messages before it, as it did.
+/// An earlier version stored replies without how far their operator had read: they answer all messages before them.
 #[test]
 fn a_stored_reply_of_before_answers_the_messages_before_it() {
     let mut bridge = granted();

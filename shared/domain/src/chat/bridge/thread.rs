@@ -187,8 +187,7 @@ impl Bridge {
         if !self.is_granted(now) {
             return Err(BridgeRefused::Closed(self.state(now)));
         }
-        let step = self.mail_of(id)?;
-        step.record(draft)
+        self.mail_of(id)?.record(draft)
     }
 
     /// Records that the mailbox accepted a reply's mail. Returns `None` if that is already recorded.
@@ -207,11 +206,12 @@ impl Bridge {
         }
     }
 
-    /// Records what an operator has found out about a reply's mail that is not sent by itself: the member has it, or it
-    /// was not sent, and the reply gets a new draft. Recording the same again changes nothing and returns `None`.
+    /// Records what an operator has found out about a reply's mail of unknown state: the member has it, or it was not
+    /// sent. In the second case the reply gets a new draft. Recording the same again changes nothing and returns
+    /// `None`.
     ///
     /// # Errors
-    /// [`BridgeRefused::NoSuchMail`] when there is no such reply, or when its mail is sent and is said not to be.
+    /// [`BridgeRefused::NoSuchMail`] when there is no such reply, or when a mail that is recorded as sent was not sent.
     pub fn settle_mail(
         &mut self,
         id: &ExchangeId,

@@ -5,7 +5,10 @@ use crate::NotDone::{self, Refused};
 use crate::{
     Operator,
     reattempt::{self, ReattemptError, reattempt},
-    testing::{at, decisions, journal, sale, session, stored, whatever_breaks, whatever_breaks_or_is_done, world_with},
+    testing::{
+        self, at, decisions, journal, people, sale, session, stored, whatever_breaks, whatever_breaks_or_is_done,
+        world_with,
+    },
 };
 use domain::{
     mail::Mail,
@@ -22,22 +25,7 @@ fn decided_at() -> Timestamp {
 }
 
 fn declined(lock: HumanLock) -> World {
-    let declined = Declined {
-        state: "BLOCKED".into(),
-        reason: "drug_dosing".into(),
-        domain: "medicine".into(),
-        lock,
-        helpers: Vec::new(),
-        advice: Vec::new(),
-        is_crisis: false,
-        is_emergency: false,
-        at: decided_at(),
-        approvals: Vec::new(),
-        approved_at: None,
-    };
-    let failed = Fulfilment::Failed { reason: "authority gate: BLOCKED drug_dosing".into(), at: at(-100) };
-    let sale = sale().with("fulfilment", failed).with("mail", Mail::NotOrdered).with("query_hash", Some("q"));
-    world_with(sale.with("declined", Some(declined)))
+    world_with(testing::declined(lock, false, -100).with("query_hash", Some("q")))
 }
 
 fn with_money(world: World, money: &Money) -> World {
@@ -46,20 +34,16 @@ fn with_money(world: World, money: &Money) -> World {
     world
 }
 
-fn two_people() -> HumanLock {
-    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    HumanLock::People { persons: 2, roles: named(&["pharmacist", "physician"]), sources: named(&["npi_registry"]) }
-}
-
 fn approve_as(world: &World, name: &str, role: &str, credential: &str) -> Done<AuthorityDecision, DecideError> {
     let operator = Operator::parse(name, Some("looked at it")).unwrap();
     let by = Authority { operator: &operator, role, credential, identity: None };
-    run(approve(Ports { journal: journal(world), orders: world }, by, &session(), decided_at())).unwrap()
+    let approval = HumanDecision { by, session: &session(), read: decided_at() };
+    run(approve(Ports { journal: journal(world), orders: world }, approval)).unwrap()
 }
 
 #[test]
 fn two_different_people_let_it_be_answered() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     assert_eq!(stored(&world).open_work().map(|open| open.work), Some(Work::Declined));
     let first = approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
     assert_eq!(first, AuthorityDecision::Approved { count: 1, needed: 2 });
@@ -92,16 +76,17 @@ fn two_different_people_let_it_be_answered() {
 /// The customer's other question was handed in, and declined for another reason, after the person had read the first.
 #[test]
 fn a_decision_about_another_question_than_was_read_is_refused() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     let read = run(show(&world, &session())).unwrap().unwrap().declined.at;
     let since =
         Declined { at: at(-5), reason: "drug_interaction".into(), ..stored(&world).declined().unwrap().clone() };
     let sale = stored(&world).with("declined", Some(since));
     world.state().sales.insert(session(), (sale.clone(), 2));
-    let eve = eve();
     let ports = Ports { journal: journal(&world), orders: &world };
-    let approved = run(approve(ports, by(&eve), &session(), read)).unwrap().map(drop);
-    let rejected = run(reject(journal(&world), by(&eve), &session(), read)).unwrap().map(drop);
+    let (eve, session) = (eve(), session());
+    let decision = HumanDecision { by: by(&eve), session: &session, read };
+    let approved = run(approve(ports, decision)).unwrap().map(drop);
+    let rejected = run(reject(journal(&world), decision)).unwrap().map(drop);
     for refused in [approved, rejected] {
         let other = NotApproved::OtherDecision(at(-5));
         assert!(matches!(&refused, Err(Refused(DecideError::NotApproved(why))) if *why == other), "{refused:?}");
@@ -110,10 +95,10 @@ fn a_decision_about_another_question_than_was_read_is_refused() {
     assert!(decisions(&world).is_empty());
 }
 
-/// Who may approve comes first, and then the time that `--decided` takes.
+/// The people who may approve come first, and then the time that `--decided` takes.
 #[test]
 fn a_declined_question_is_described_by_who_may_approve_and_when_the_gate_decided() {
-    let declined = stored(&declined(two_people())).declined().unwrap().clone();
+    let declined = stored(&declined(people(2))).declined().unwrap().clone();
     assert_eq!(
         describe(&declined, at(0)),
         format!(
@@ -126,7 +111,7 @@ fn a_declined_question_is_described_by_who_may_approve_and_when_the_gate_decided
 
 #[test]
 fn an_approval_of_yesterday_does_not_count() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
     world.advance(APPROVAL_LASTS + Duration::from_secs(1));
     let second = approve_as(&world, "eve", "pharmacist", "npi_registry:456").unwrap();
@@ -135,7 +120,7 @@ fn an_approval_of_yesterday_does_not_count() {
 
 #[test]
 fn a_role_or_a_credential_of_another_kind_does_not_count() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     let role = approve_as(&world, "dana", "manager", "npi_registry:123");
     assert!(matches!(role, Err(Refused(DecideError::NotApproved(NotApproved::Role { .. })))));
     for credential in ["npi_registry", "npi_registry:", "friends:123", "npi_registry:1 2 3", "npi_registry:<b>"] {
@@ -147,7 +132,7 @@ fn a_role_or_a_credential_of_another_kind_does_not_count() {
 
 #[test]
 fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
-    // The refund of what is locked takes minutes.
+    // A locked question is refunded within minutes.
     for money in [Money::Kept, Money::Refunded { at: at(-1) }] {
         let world = with_money(declined(HumanLock::Never), &money);
         for role in ["physician", "supervisor", "ceo"] {
@@ -170,17 +155,18 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
 
 #[test]
 fn a_rejection_makes_the_refund_due_at_once_or_ends_the_sale_of_who_has_a_verdict() {
-    let world = declined(two_people());
+    let world = declined(people(2));
     assert!(stored(&world).open_work().unwrap().due > at(0));
     assert!(run(show(&world, &session())).unwrap().unwrap().gives_money_back);
     let operator = Operator::parse("dana", None).unwrap();
     let by = Authority { operator: &operator, role: "physician", credential: "npi_registry:123", identity: None };
-    assert!(run(reject(journal(&world), by, &session(), decided_at())).unwrap().unwrap());
+    let rejection = HumanDecision { by, session: &session(), read: decided_at() };
+    assert!(run(reject(journal(&world), rejection)).unwrap().unwrap());
     assert!(stored(&world).open_work().unwrap().due <= at(0));
-    let served = declined(two_people());
+    let served = declined(people(2));
     served.change_sales("mail", &Mail::Sent { at: at(-400) });
     assert!(!run(show(&served, &session())).unwrap().unwrap().gives_money_back);
-    assert!(!run(reject(journal(&served), by, &session(), decided_at())).unwrap().unwrap());
+    assert!(!run(reject(journal(&served), rejection)).unwrap().unwrap());
     assert_eq!(stored(&served).open_work(), None);
     let late = approve_as(&world, "eve", "pharmacist", "npi_registry:456");
     assert!(matches!(late, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))));
@@ -191,7 +177,7 @@ fn a_rejection_makes_the_refund_due_at_once_or_ends_the_sale_of_who_has_a_verdic
 fn a_follow_up_is_not_approved_once_its_session_stops_it() {
     let authorisation = Authorisation::by_policy("quarantine-24h", "held").unwrap();
     for (lock, expected, recorded) in [
-        (two_people(), NotApproved::MoneyWentBack("stopped with its session"), 0),
+        (people(2), NotApproved::MoneyWentBack("stopped with its session"), 0),
         (HumanLock::Never, NotApproved::Locked, 1),
     ] {
         let world = declined(lock);
@@ -200,21 +186,23 @@ fn a_follow_up_is_not_approved_once_its_session_stops_it() {
         world.state().sales =
             [(session(), (sale().with("money", refund), 1)), (session().followup(), (followup.clone(), 1))].into();
         let ports = Ports { journal: journal(&world), orders: &world };
-        let refused = run(approve(ports, by(&eve()), &session().followup(), decided_at())).unwrap();
+        let (eve, followup_id) = (eve(), session().followup());
+        let approval = HumanDecision { by: by(&eve), session: &followup_id, read: decided_at() };
+        let refused = run(approve(ports, approval)).unwrap();
         assert!(matches!(refused, Err(Refused(DecideError::NotApproved(why))) if why == expected), "{expected}");
         assert_eq!(decisions(&world).len(), recorded, "{expected}");
-        let kept = world.state().sales[&session().followup()].0.clone();
+        let kept = world.state().sales[&followup_id].0.clone();
         assert_eq!(kept.declined(), followup.declined(), "{expected}");
         assert!(world.state().queue.is_empty(), "{expected}");
     }
 }
 
-/// Who rejects a locked question wants its money back, and does not try to lift the lock.
+/// A person who rejects a locked question wants its money to go back, and does not try to lift the lock.
 #[test]
 fn a_rejection_of_what_is_locked_is_no_attempt_to_override_it() {
     for money in [Money::Kept, Money::Refunded { at: at(-1) }] {
         let world = with_money(declined(HumanLock::Never), &money);
-        let refused = run(reject(journal(&world), by(&eve()), &session(), decided_at())).unwrap();
+        let refused = reject_by_eve(&world).unwrap();
         assert!(matches!(refused, Err(Refused(DecideError::NotApproved(NotApproved::Nobody)))), "{money:?}");
         assert!(decisions(&world).is_empty() && world.state().alerts.is_empty(), "{money:?}");
         assert!(stored(&world).declined().is_some_and(Declined::is_locked), "{money:?}");
@@ -231,7 +219,12 @@ fn by(eve: &Operator) -> Authority<'_> {
 }
 
 fn approve_by_eve(world: &World) -> Option<Done<AuthorityDecision, DecideError>> {
-    run(approve(Ports { journal: journal(world), orders: world }, by(&eve()), &session(), decided_at()))
+    let ports = Ports { journal: journal(world), orders: world };
+    run(approve(ports, HumanDecision { by: by(&eve()), session: &session(), read: decided_at() }))
+}
+
+fn reject_by_eve(world: &World) -> Option<Done<bool, DecideError>> {
+    run(reject(journal(world), HumanDecision { by: by(&eve()), session: &session(), read: decided_at() }))
 }
 
 /// Whether a repeated decision is refused because it has been made.
@@ -242,7 +235,7 @@ fn is_decided(refused: &NotDone<DecideError>) -> bool {
 #[test]
 fn whatever_breaks_the_last_approval_counts_once_and_orders_the_verdict() {
     let fresh = || {
-        let world = declined(two_people());
+        let world = declined(people(2));
         approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
         world.plan(Plan::none());
         world
@@ -259,12 +252,11 @@ fn whatever_breaks_the_last_approval_counts_once_and_orders_the_verdict() {
 
 #[test]
 fn whatever_breaks_a_rejection_is_on_record_once_and_makes_the_refund_due() {
-    let go = |world: &World| run(reject(journal(world), by(&eve()), &session(), decided_at()));
     let check = |world: &World, what: &str| {
         assert!(stored(world).open_work().unwrap().due <= at(0), "{what}");
         assert_eq!(decisions(world).len(), 1, "{what}");
     };
-    whatever_breaks_or_is_done(|| declined(two_people()), go, is_decided, check);
+    whatever_breaks_or_is_done(|| declined(people(2)), reject_by_eve, is_decided, check);
 }
 
 #[test]
