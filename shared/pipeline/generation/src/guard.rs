@@ -71,11 +71,11 @@ impl Circuits<'_> {
         }
     }
 
-    /// Records that a call ended for good without a reply. An outage fails every sale, so it counts as a failure, and
-    /// so do a refused key or account and a used-up quota (Gemini Timeout, failure mode 6: the circuit opens, and sales
-    /// wait instead of failing). A refused question, a reply that is longer than its limit, or a model that no longer
-    /// exists counts as an answer: the service is up, and otherwise one question could close the model to everybody. In
-    /// each case a half-open breaker is updated.
+    /// Records that a half-open call, or a call that is not repeated, ended without a reply. An outage fails every sale,
+    /// so it counts as a failure, and so do a refused key or account and a used-up quota (Gemini Timeout, failure mode 6:
+    /// the circuit opens, and sales wait instead of failing). A refused question, a reply that is longer than its limit,
+    /// or a model that no longer exists counts as an answer: the service is up, and otherwise one question could close
+    /// the model to everybody.
     pub(crate) async fn ended(&self, model: &str, error: &ModelError) {
         match error {
             ModelError::NotReady(_) => self.not_asked(model).await,
