@@ -1,6 +1,6 @@
-//! Tests of the gates (Memory Contract, G1 to G6), by name: G2 is in `precision`, G3 in `unlocking`, the others are here.
-//! The scans (Memory Contract, G7) are in `ban_scan.rs`, the compile-fail half of the ban on backflow (Memory Contract,
-//! G5) is in `lens`.
+//! Tests of the gates (Memory Contract, G1 to G6), by name: precision (Memory Contract, G2) and unlocking (Memory
+//! Contract, G3) have modules, the others are here. The scans (Memory Contract, G7) are in `ban_scan.rs`, the
+//! compile-fail half of the ban on backflow (Memory Contract, G5) is in `lens`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod precision;
