@@ -229,7 +229,8 @@ fn methods() -> BTreeSet<String> {
         // The methods of a trait have no `pub`.
         let starts = ["\n    pub ", "\n    pub(crate) ", "\n    fn trail"].map(|start| text.match_indices(start));
         for (start, _) in starts.into_iter().flatten() {
-            let signature = text[start..].split('{').next().unwrap_or_default();
+            // A constant ends at its semicolon, so the method after it is not taken for its signature.
+            let signature = text[start..].split(['{', ';']).next().unwrap_or_default();
             let Some((_, after)) = signature.split_once("fn ") else { continue };
             let returned = signature.split_once("->").map_or("", |(_, returned)| returned);
             if signature.contains("mut self") || (signature.contains("self") && returned.contains("Event")) {
