@@ -6,7 +6,7 @@ use audit::{Change, Context, FunctionJournal, Noted, sale_events::message_digest
 use domain::{
     EmailAddress, Sale, SessionId, Timestamp,
     alert::Severity,
-    chat::{Message, SubscriberId},
+    chat::Message,
     inbox::{FollowupReply, INQUIRIES, Incoming, Inquiries, Inquiry, Reply, is_authenticated},
     relay::id_of_reply,
     sale::Event,
@@ -50,7 +50,7 @@ impl Watch<'_> {
             // Before the post: an erasure that comes later also removes an acknowledgement with the name.
             let held = bridge::load(self.ports.bridges, &member).await?;
             let name = held.bridge.value.acceptance().map(|_| session);
-            let is_posted = self.post(id, &member, sender, text).await?;
+            let is_posted = self.post(id, held, sender, text).await?;
             return Ok(Linked::Bridge { name, is_posted });
         }
         let Some(sale) = self.ports.store.load(&session).await? else {
@@ -91,12 +91,12 @@ impl Watch<'_> {
     async fn post(
         &self,
         id: &str,
-        member: &SubscriberId,
+        held: bridge::Held,
         sender: &EmailAddress,
         text: Option<&str>,
     ) -> Result<bool, WatchError> {
         let Some(text) = text.and_then(|text| Message::parse(text).ok()) else { return Ok(false) };
-        Ok(bridge::post_mail(self.ports.bridges, member, id, sender, &text).await?)
+        Ok(bridge::post_mail(self.ports.bridges, held, id, sender, &text).await?)
     }
 
     /// Whether the sender is the buyer. The comparison uses the key that made the sale's tag, because the current key

@@ -67,6 +67,17 @@ fn a_members_reply_by_mail_is_in_the_thread_and_operators_are_alerted() {
 }
 
 #[test]
+fn a_reply_loads_its_account_and_its_bridge_once() {
+    let world = answered(MEMBER, TEXT);
+    world.state().boundaries.clear();
+    look(&world, "a").unwrap().unwrap();
+    assert_eq!(thread(&world), [TEXT]);
+    let calls = |name: &str| world.state().boundaries.iter().filter(|call| **call == name).count();
+    // One more each by the test.
+    assert_eq!((calls("accounts.load"), calls("bridges.load")), (2, 2));
+}
+
+#[test]
 fn a_reply_that_is_not_posted_is_an_inquiry() {
     let forged = answered(MEMBER, TEXT);
     forged.state().inbox[0].message.headers.clear();

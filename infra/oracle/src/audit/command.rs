@@ -1,6 +1,6 @@
 //! `oracle audit`.
 
-use std::{fmt::Write as _, io::Write as _, path::PathBuf, sync::Arc};
+use std::{fmt::Write as _, path::PathBuf, sync::Arc};
 
 use audit_verify::{Period, Verification, report::Report};
 use clap::{Args, Subcommand};
@@ -198,8 +198,6 @@ fn copied_log(target: &Target) -> Result<CopiedLog, CommandError> {
     let (digests, log) = (Arc::new(parts.store) as Arc<dyn DigestStore>, deployed.log_ports().objects);
     let copied = wait(CopiedLog::fetch(&digests, log, |sequence, records| progress.show(sequence, records)))?;
     progress.end();
-    let until = copied.until().map_or_else(|| "there is no digest yet".to_owned(), output::minute);
-    writeln!(std::io::stderr(), "from the hourly copies, as of the last digest: {until}")?;
     Ok(copied)
 }
 

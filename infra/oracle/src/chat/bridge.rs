@@ -13,7 +13,7 @@ use domain::{
 use runtime::System;
 use serde_json::json;
 
-use super::bridge_report::{described, reply_question, table, text, unsent_reply};
+use super::bridge_report::{described, reply_question, table, text};
 use crate::{
     command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
     stack::{BridgeDesk, Deployed},
@@ -247,7 +247,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
     let (held, messages) = wait(read(&deployed, &desk, &arguments.bridge))?;
     let bridge = &held.bridge.value;
-    let unsent = unsent_reply(&messages, &text);
+    let unsent = bridge::unsent_reply(&messages, &text);
     let is_unclear = unsent.is_none() && arguments.to.is_none() && bridge.unanswered().next().is_some();
     if arguments.signed.yes && is_unclear {
         let what = "a message waits: name the last one that you have read with --to (oracle bridge show)";

@@ -3,7 +3,7 @@
 use bridge::{Held, Row, Shown};
 use domain::{
     Timestamp,
-    chat::{Author, Bridge, ExchangeId, Message},
+    chat::{Author, Bridge, ExchangeId},
     customer_text,
 };
 use serde_json::{Value, json};
@@ -72,12 +72,6 @@ fn printed(message: &Value) -> String {
     text
 }
 
-/// The reply that a command with this text continues, whatever the customer has written since: the first one on the
-/// page whose mail is not sent.
-pub(crate) fn unsent_reply<'m>(messages: &'m [Shown], text: &Message) -> Option<&'m Shown> {
-    messages.iter().find(|it| it.is_unsent && it.text == text.as_str())
-}
-
 /// The message that a reply answers, and the question before it is posted. The `unsent` reply answers its own,
 /// whichever message the command has `named`. Without both it answers the last one.
 pub(crate) fn reply_question<'m>(
@@ -143,7 +137,7 @@ pub(crate) fn text(shown: &Value) -> String {
 mod tests {
     use super::*;
     use domain::{
-        chat::{CURRENT_AGREEMENT, SubscriberId},
+        chat::{CURRENT_AGREEMENT, Message, SubscriberId},
         operator::Operator,
         ports::{Clock, Versioned},
     };
@@ -238,7 +232,7 @@ mod tests {
         let (bridge, mut messages) = thread(3);
         let asked = |messages: &[Shown], text: &str, named: Option<u32>| {
             let (text, named) = (Message::parse(text).unwrap(), named.map(id));
-            let unsent = unsent_reply(messages, &text);
+            let unsent = bridge::unsent_reply(messages, &text);
             let (to, question) = reply_question("333333333333", &bridge, messages, unsent, named.as_ref());
             (to.cloned(), question)
         };

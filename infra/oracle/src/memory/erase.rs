@@ -3,6 +3,7 @@
 use crate::{
     command::{CommandError, Ended, OrFailed, Signed, wait},
     evidence::Observed,
+    sales::erase::steps_by_hand,
     stack::Deployed,
 };
 use audit::{BridgeJournal, ChatJournal};
@@ -10,21 +11,14 @@ use clap::Args;
 use domain::{
     EmailAddress, Operator, Secret,
     chat::{Account, SubscriberId, SubscriberKey},
-    erasure::by_hand,
     ports::{SecretSource, Versioned},
 };
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// The step at Stripe, where a member may have a subscription.
+/// The step at Stripe, where a member may have a subscription. A member's mails are in the same places as a buyer's.
 const AT_STRIPE: &str =
     "Stripe: a subscription goes on charging until you cancel it; then redact the customer in the dashboard";
-
-/// What the erasure of a memory leaves to a human: a member's mails are in the same places as a buyer's.
-fn hands() -> Vec<String> {
-    let elsewhere = by_hand().filter(|(place, _)| *place != "Stripe").map(|(place, how)| format!("{place}: {how}"));
-    std::iter::once(AT_STRIPE.to_owned()).chain(elsewhere).collect()
-}
 
 #[derive(Args)]
 pub(crate) struct EraseArguments {
@@ -52,7 +46,7 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
             false => "an erasure is under way already",
         };
         writeln!(output, "{}: {sentence}", id.prefix())?;
-        for step in hands() {
+        for step in steps_by_hand(Some(AT_STRIPE)) {
             writeln!(output, "by hand   {step}")?;
         }
     }
@@ -111,7 +105,7 @@ async fn begin(
     let begun = forgetting::begin(journal, account, Some(operator)).await;
     let (account, began) = begun.or_failed("the erasure may not have begun")?;
     let ends_after = account.value.erasure().map(|erasure| erasure.due().to_iso());
-    Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after, "by_hand": hands() }))
+    Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after, "by_hand": steps_by_hand(Some(AT_STRIPE)) }))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let is_decided = plan.as_ref().is_err_and(NotDone::is_decided);
     let plan = plan.or_refused(if is_decided { UNFINISHED } else { "nothing is erased" })?;
     let Some(operator) = operator else {
-        let answer = json!({ "dry_run": true, "plan": plan, "by_hand": hands() });
+        let answer = json!({ "dry_run": true, "plan": plan, "by_hand": steps_by_hand(None) });
         return output::print_answer(arguments.signed.target.json, &answer, || planned(&plan));
     };
     let question = format!("{}Erase all of this? It cannot be undone.", planned(&plan));
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
     wait(observed.record(&deployed, &operator, "erase", json!({})))?;
     let erased = wait(async { erase::erase(ports, &operator, &session).await.or_refused(UNFINISHED) })?;
-    let answer = json!({ "session_id": session, "erased": erased, "by_hand": hands() });
+    let answer = json!({ "session_id": session, "erased": erased, "by_hand": steps_by_hand(None) });
     output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{} is erased\n{}", session.as_str(), done(&erased))
     })
@@ -57,9 +57,11 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
 
 const UNFINISHED: &str = "the erasure is not finished";
 
-/// The steps that a human must do elsewhere.
-fn hands() -> Vec<String> {
-    by_hand().map(|(place, how)| format!("{place}: {how}")).collect()
+/// The steps that a human must do elsewhere. `at_stripe` replaces the step at Stripe and is the first one.
+pub(crate) fn steps_by_hand(at_stripe: Option<&str>) -> Vec<String> {
+    let others = by_hand().filter(|(place, _)| at_stripe.is_none() || *place != "Stripe");
+    let others = others.map(|(place, how)| format!("{place}: {how}"));
+    at_stripe.map(str::to_owned).into_iter().chain(others).collect()
 }
 
 /// Also said afterwards, because a command with --yes shows no plan.
@@ -76,7 +78,7 @@ fn planned(plan: &Plan) -> String {
     if plan.owed {
         lines.push(OWED.to_owned());
     }
-    lines.extend(hands().into_iter().map(|what| format!("by hand   {what}")));
+    lines.extend(steps_by_hand(None).into_iter().map(|what| format!("by hand   {what}")));
     lines.join("\n") + "\n"
 }
 
@@ -90,7 +92,7 @@ fn done(erased: &Erased) -> String {
     if erased.owed {
         lines.push(OWED.to_owned());
     }
-    lines.extend(hands().into_iter().map(|what| format!("by hand   {what}")));
+    lines.extend(steps_by_hand(None).into_iter().map(|what| format!("by hand   {what}")));
     lines.join("\n") + "\n"
 }
 

@@ -15,7 +15,7 @@ use operations::{
     list::{self, Row},
     refunds::{self, Issued, Planned},
 };
-use runtime::System;
+use runtime::{System, telemetry};
 use serde::Serialize;
 
 use super::{
@@ -50,9 +50,9 @@ pub(crate) enum RefundsCommand {
     /// Record that the money of a sale goes back another way than through Stripe, as when its refund bounced.
     ///
     /// Record it before you send the money. A refund that Stripe refused is asked for again until it is recorded here,
-    /// and may be made after your transfer. The answer names the refunds that Stripe has of the payment; do not send
-    /// the money that they give back. If a dispute has taken the money, the customer's bank has it: the answer says
-    /// so, and to send nothing.
+    /// and may be made after your transfer. The answer names the refunds that Stripe has of the payment, or why they
+    /// cannot be read; do not send the money that they give back. If a dispute has taken the money, the customer's bank
+    /// has it: the answer says so, and to send nothing.
     #[command(
         after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
     )]
@@ -113,12 +113,13 @@ fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
         let taken = taken_by_dispute(&deployed.stores.sales, session).await;
         taken.or_failed("it is recorded, but whether a dispute has taken the money is unknown: see oracle show first")
     })?;
-    let at_stripe = wait(async { Ok(refunds_at_stripe(&payments, &payments, session).await.ok()) })?;
+    let at_stripe = wait(async { Ok(refunds_at_stripe(&payments, &payments, session).await) })?;
     let answer = serde_json::json!({
-        "session_id": session, "refund": "by_hand", "stripe_refunds": at_stripe, "disputed": is_disputed,
+        "session_id": session, "refund": "by_hand", "stripe_refunds": at_stripe.as_ref().ok(),
+        "stripe_error": at_stripe.as_ref().err().map(|error| telemetry::chain(error)), "disputed": is_disputed,
     });
     output::print_answer(signed.target.json, &answer, || {
-        let advice = before_sending(at_stripe.as_deref(), is_disputed);
+        let advice = before_sending(&at_stripe, is_disputed);
         format!("{} is recorded as refunded by hand\n{advice}\n", session.as_str())
     })
 }
@@ -141,18 +142,21 @@ async fn refunds_at_stripe(
     Ok(made.chain(refunds.unknown.iter().map(|refund| &refund.id)).map(ToString::to_string).collect())
 }
 
-/// What an operator has to know before sending money by hand; `refunds` is `None` if Stripe could not be asked.
-fn before_sending(refunds: Option<&[String]>, is_disputed: bool) -> String {
+/// What an operator has to know before sending money by hand. `refunds` is the answer of [`refunds_at_stripe`].
+fn before_sending(refunds: &Result<Vec<String>, PaymentError>, is_disputed: bool) -> String {
     if is_disputed {
         return "the customer's bank has the money, because of a dispute: do not send it unless the dispute is won"
             .to_owned();
     }
     match refunds {
-        Some([]) => "Stripe has no refund of it: send the money, if you have not".to_owned(),
-        Some(refunds) => {
+        Ok(refunds) if refunds.is_empty() => "Stripe has no refund of it: send the money, if you have not".to_owned(),
+        Ok(refunds) => {
             format!("Stripe has a refund of it ({}): do not send the money that it gives back", refunds.join(", "))
         }
-        None => "Stripe could not be asked for its refunds: look there before you send the money".to_owned(),
+        Err(error) => {
+            let error = telemetry::chain(error);
+            format!("Stripe could not be asked for its refunds ({error}): look there before you send the money")
+        }
     }
 }
 
@@ -278,7 +282,7 @@ mod tests {
         ports::MadeRefund,
         sale::Charge,
     };
-    use testkit::{World, run};
+    use testkit::{Fault, Plan, World, run};
 
     /// Stripe may have made the refund before the record.
     #[test]
@@ -288,7 +292,7 @@ mod tests {
         let (paid, followup) = (session.id.clone(), session.id.followup());
         let world = World::at(Timestamp::from_seconds(0));
         world.state().sessions.insert(paid, session);
-        let told = || before_sending(run(refunds_at_stripe(&world, &world, &followup)).unwrap().ok().as_deref(), false);
+        let told = || before_sending(&run(refunds_at_stripe(&world, &world, &followup)).unwrap(), false);
         assert!(told().contains("no refund of it: send the money"), "{}", told());
         for (status, is_named) in [(RefundStatus::Failed, false), (RefundStatus::Pending, true)] {
             let id = ObjectId::parse("re_1").unwrap();
@@ -296,7 +300,8 @@ mod tests {
             world.state().refunds.push((payment.clone(), made));
             assert_eq!(told().contains("(re_1): do not send"), is_named, "{status:?}: {}", told());
         }
-        assert!(before_sending(None, false).contains("look there before you send"));
+        world.plan(Plan::none().whenever("ledger.refunds", Fault::Fail));
+        assert!(told().contains("(the payment provider is unavailable: planned fault): look there"), "{}", told());
     }
 
     /// A refund bounced, and the customer disputed the payment.
@@ -314,7 +319,8 @@ mod tests {
             let mut sale = Sale::ordered(session.clone(), at);
             sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &dispute, charge, at).unwrap();
             world.state().sales.insert(session.clone(), (sale, 1));
-            let told = before_sending(Some(&[]), run(taken_by_dispute(&world, &session.followup())).unwrap().unwrap());
+            let told =
+                before_sending(&Ok(Vec::new()), run(taken_by_dispute(&world, &session.followup())).unwrap().unwrap());
             assert_eq!(told.contains("do not send it"), is_taken, "{status:?}: {told}");
             assert_eq!(told.contains("send the money, if you have not"), !is_taken, "{status:?}: {told}");
         }

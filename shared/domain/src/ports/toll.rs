@@ -10,7 +10,8 @@ use async_trait::async_trait;
 /// Purchases by their ids.
 #[async_trait]
 pub trait Purchases: Store<Purchase> {
-    /// Purchases with open work due by then, the most urgent first; at most a hundred.
+    /// Purchases with open work due by then, the most urgent first: all that wait for a human, at most a hundred of the
+    /// schedule's.
     async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError>;
     /// The purchase that a payer's name refers to, if the name was used. `key` is derived from payer and name.
     async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError>;

@@ -1,7 +1,7 @@
 //! A customer's steps on the page.
 
 use crate::{
-    BridgeError, Ports, change, commit, load, of_memory,
+    BridgeError, Held, Ports, change, commit, load, of_memory,
     sealed::{Person, Sealer},
 };
 use audit::{Body, Change, CommitError, Record};
@@ -106,19 +106,19 @@ pub async fn post(
     message: &Message,
     disclosed: Option<&Evaluation>,
 ) -> Result<Versioned<Bridge>, StepNotTaken> {
-    post_text(ports, who, id, message, disclosed, None).await
+    let held = load(ports, who).await?;
+    post_text(ports, held, id, message, disclosed, None).await
 }
 
 /// As [`post`]. `mail` is the mailbox's id of the mail that has the message.
 pub(crate) async fn post_text(
     ports: Ports<'_>,
-    who: &SubscriberId,
+    held: Held,
     id: &ExchangeId,
     message: &Message,
     disclosed: Option<&Evaluation>,
     mail: Option<&str>,
 ) -> Result<Versioned<Bridge>, StepNotTaken> {
-    let held = load(ports, who).await?;
     let state = held.bridge.value.state(ports.journal.clock.now());
     if !held.bridge.value.is_granted(ports.journal.clock.now()) {
         return Err(BridgeRefused::Closed(state).into());

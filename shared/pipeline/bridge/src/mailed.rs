@@ -1,6 +1,6 @@
 //! A member's answer by mail, which is posted like a message on the page.
 
-use crate::{BridgeError, Ports, StepNotTaken, customer::post_text, load, reply::id_of};
+use crate::{BridgeError, Held, Ports, StepNotTaken, customer::post_text, reply::id_of};
 use domain::{
     EmailAddress, SessionId,
     chat::{BRIDGE_PREFIX, Message, SubscriberId},
@@ -20,12 +20,11 @@ pub fn subscriber_of(name: &SessionId) -> Option<SubscriberId> {
 /// [`BridgeError`]
 pub async fn post_mail(
     ports: Ports<'_>,
-    who: &SubscriberId,
+    held: Held,
     mail: &str,
     sender: &EmailAddress,
     text: &Message,
 ) -> Result<bool, BridgeError> {
-    let held = load(ports, who).await?;
     if !held.bridge.value.is_granted(ports.journal.clock.now()) {
         return Ok(false);
     }
@@ -35,7 +34,7 @@ pub async fn post_mail(
     let id = id_of(mail).filter(|_| is_member);
     let Some(id) = id else { return Ok(false) };
     // Who receives the mail evaluates it and answers a disclosure.
-    match post_text(ports, who, &id, text, None, Some(mail)).await {
+    match post_text(ports, held, &id, text, None, Some(mail)).await {
         Ok(_) => Ok(true),
         // Access ended meanwhile, or the thread is full: a person reads the mail.
         Err(StepNotTaken::Refused(_)) => Ok(false),

@@ -5,13 +5,13 @@
 
 use crate::{
     BridgeError, Ports, commit, drafts, load, of_memory,
-    sealed::{Person, is_unsent},
+    sealed::{Person, unsent_reply},
 };
 use audit::hash::sha256;
 use domain::{
     EmailAddress, SessionId,
     audit_trail::Audited,
-    chat::{Bridge, BridgeRefused, ExchangeId, MailStep, Message, Post, SubscriberId},
+    chat::{Bridge, BridgeRefused, ExchangeId, MailStep, Message, SubscriberId},
     mail::Draft,
     operator::Operator,
     ports::{MailError, Mailbox, OutgoingMail, Versioned},
@@ -79,13 +79,12 @@ pub async fn reply(
     }
     let person = held.person(ports.keys).await?.ok_or(BridgeError::Unreadable("address"))?;
     let sealer = held.sealer(ports.keys).await?;
-    // A reply whose mail is not sent is continued, also if the customer has written meanwhile: the command says "repeat".
-    let is_same = |post: &Post| sealer.open_post(post).is_ok_and(|posted| posted.text == text.as_str());
-    if let Some(post) = held.bridge.value.thread().iter().find(|post| is_unsent(post) && is_same(post)) {
-        let id = post.id().clone();
+    // An error says to repeat the command.
+    let messages = sealer.open_thread(held.bridge.value.thread())?;
+    if let Some(unsent) = unsent_reply(&messages, text) {
         let mail = mail(site, &person, &held.bridge.value, text)?;
-        send(ports, mailbox, held.bridge, &id, &mail).await?;
-        return Ok(Replied { id });
+        send(ports, mailbox, held.bridge, &unsent.id, &mail).await?;
+        return Ok(Replied { id: unsent.id.clone() });
     }
     let sealed = sealer.seal_reply(answers, text.as_str())?;
     let id = id_of(&sealed).ok_or(BridgeError::Unreadable("reply"))?;

@@ -5,7 +5,7 @@ use aws::SubjectSeal;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
     Timestamp,
-    chat::{Author, Bridge, ExchangeId, MailStep, Post},
+    chat::{Author, Bridge, ExchangeId, Message, Post},
     ports::{Seal, SubjectKey, SubjectKeys, Versioned},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -21,8 +21,8 @@ pub struct Person {
 
 /// The content of a message before it is sealed.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Plain {
-    pub(crate) text: String,
+struct Plain {
+    text: String,
     /// The message that a reply answers, so that equal replies to two messages have different bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answers: Option<ExchangeId>,
@@ -43,6 +43,13 @@ pub struct Shown {
     pub is_unsent: bool,
     /// For an operator's: the customer's message that it answers, if it names one.
     pub answers: Option<ExchangeId>,
+}
+
+/// The reply that a command with this text continues, whatever the customer has written since: the first one of the
+/// messages whose mail is not sent.
+#[must_use]
+pub fn unsent_reply<'m>(messages: &'m [Shown], text: &Message) -> Option<&'m Shown> {
+    messages.iter().find(|it| it.is_unsent && it.text == text.as_str())
 }
 
 /// A Bridge and the memory under whose key its texts are sealed.
@@ -94,18 +101,25 @@ impl Sealer {
         self.seal("reply", &Plain { text: text.to_owned(), answers: answers.cloned() })
     }
 
-    pub(crate) fn open_post(&self, post: &Post) -> Result<Plain, BridgeError> {
-        let place = match post.author() {
-            Author::Customer => format!("message/{}", post.id().as_str()),
-            Author::Operator(_) => "reply".to_owned(),
+    /// The messages of a thread, oldest first.
+    pub(crate) fn open_thread(&self, thread: &[Post]) -> Result<Vec<Shown>, BridgeError> {
+        let shown = |post: &Post| {
+            let place = match post.author() {
+                Author::Customer => format!("message/{}", post.id().as_str()),
+                Author::Operator(_) => "reply".to_owned(),
+            };
+            let Plain { text, answers } = self.open(&place, post.sealed())?;
+            Ok(Shown {
+                id: post.id().clone(),
+                author: post.author().clone(),
+                at: post.at(),
+                text,
+                is_unsent: post.is_unsent(),
+                answers,
+            })
         };
-        self.open(&place, post.sealed())
+        thread.iter().map(shown).collect()
     }
-}
-
-/// Whether the mail of a reply still has to be sent.
-pub(crate) fn is_unsent(post: &Post) -> bool {
-    post.mail().is_some_and(|step| *step != MailStep::Sent)
 }
 
 impl Held {
@@ -133,19 +147,7 @@ impl Held {
         if thread.is_empty() {
             return Ok(Vec::new());
         }
-        let sealer = self.sealer(keys).await?;
-        let shown = |post: &Post| {
-            let Plain { text, answers } = sealer.open_post(post)?;
-            Ok(Shown {
-                id: post.id().clone(),
-                author: post.author().clone(),
-                at: post.at(),
-                text,
-                is_unsent: is_unsent(post),
-                answers,
-            })
-        };
-        thread.iter().map(shown).collect()
+        self.sealer(keys).await?.open_thread(thread)
     }
 
     /// The person who accepted the agreement; `None` before an acceptance.

@@ -35,8 +35,8 @@ pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
     Ok(report)
 }
 
-/// Handles the purchases of a list that were due at `due`, until the time is over. One reading of the list has at most
-/// a hundred. A handled purchase is due later, so the next reading has the ones behind it.
+/// Handles the purchases of a list that were due at `due`, until the time is over. One reading of the schedule's list has
+/// at most a hundred. A handled purchase is due later, so the next reading has the ones behind it.
 async fn handle_list(ports: Ports<'_>, list: List, due: Timestamp, until: Timestamp) -> Result<Report, StorageError> {
     let clock = ports.journal.clock;
     let (mut report, mut seen) = (Report::default(), BTreeSet::new());

@@ -4,7 +4,7 @@
 use crate::{
     DynamoSales,
     attempts::Step,
-    audited::{Part, TableState},
+    audited::{ALL, Part, TableState},
     items::{Item, item, string},
 };
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ use domain::{
 /// The prefix of a purchase's partition key.
 const PARTITION: &str = "TOLL#";
 
-/// The most purchases in one list.
+/// The most purchases of the schedule in one list.
 const PAGE: usize = 100;
 
 impl TableState for Purchase {
@@ -45,7 +45,8 @@ fn step<'a>(name: &'static str, id: &'a SessionId) -> Step<'a> {
 #[async_trait]
 impl Purchases for DynamoSales {
     async fn listed(&self, list: List, until: Timestamp) -> Result<Vec<SessionId>, StorageError> {
-        self.open::<Purchase>(list.as_str(), Part::Until(until), PAGE).await
+        let most = if list == List::Humans { ALL } else { PAGE };
+        self.open::<Purchase>(list.as_str(), Part::Until(until), most).await
     }
 
     async fn named(&self, key: &SessionId) -> Result<Option<Versioned<Named>>, StorageError> {

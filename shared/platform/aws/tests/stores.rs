@@ -15,12 +15,12 @@ use domain::{
     deployment::{Answer, Execution},
     erasure::Store,
     ports::{
-        AuditLog, AuditObjects, Breakers, Bridges, CacheEntries, CacheEntry, Deployments, Published, Quarantine,
-        RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, UnknownIdCounter, VerdictArchive,
+        AuditLog, AuditObjects, Breakers, Bridges, CacheEntries, CacheEntry, Deployments, Published, Purchases,
+        Quarantine, RelayDrafts, SaleData, SaleStore, SaveError, Subscribers, UnknownIdCounter, VerdictArchive,
     },
     relay::{RelayDraft, RelayDraftId},
     sale::AuditEntry,
-    toll::CorpusVersion,
+    toll::{CorpusVersion, List},
     unknown_ids::{CountedQuestion, Limits},
 };
 use serde_json::{Value, json};
@@ -389,9 +389,10 @@ async fn a_page_of_the_index_goes_on_where_the_table_stopped() {
     assert!(server.seen()[1].contains("0000000000000008#strange row"));
 }
 
-/// Operators find a Bridge and a subscriber however many there are. The service returns a list in pages.
+/// Operators find a Bridge, a subscriber and a purchase that waits for them however many there are. The service returns a
+/// list in pages.
 #[tokio::test]
-async fn bridges_and_subscribers_are_listed_page_by_page() {
+async fn bridges_subscribers_and_purchases_are_listed_page_by_page() {
     let row = |partition: &str, n: usize| format!(r#"{{"pk":{{"S":"{partition}{n:064x}"}}}}"#);
     let rows =
         |partition: &str, of: std::ops::Range<usize>| of.map(|n| row(partition, n)).collect::<Vec<_>>().join(",");
@@ -410,6 +411,11 @@ async fn bridges_and_subscribers_are_listed_page_by_page() {
     let server = Server::start(pages("CHATBRIDGE#")).await;
     let (sales, _alerts) = table(&server.url);
     assert_eq!(sales.letters_due(Timestamp::from_millis(0)).await.unwrap().len(), 1000, "of one run");
+    for (list, most) in [(List::Humans, 1002), (List::Machines, 100)] {
+        let server = Server::start(pages("TOLL#cs_x402_")).await;
+        let (sales, _alerts) = table(&server.url);
+        assert_eq!(Purchases::listed(&sales, list, Timestamp::from_millis(0)).await.unwrap().len(), most, "{list:?}");
+    }
 }
 
 /// After a crash following a correction, the next run requests the same one, which the service carries out once.

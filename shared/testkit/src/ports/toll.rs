@@ -28,7 +28,8 @@ impl Purchases for World {
             let mut due: Vec<_> =
                 purchases.filter_map(|purchase| Some((next(purchase)?.1, purchase.id().clone()))).collect();
             due.sort();
-            due.into_iter().take(PAGE).map(|(_, id)| id).collect()
+            let most = if list == List::Humans { due.len() } else { PAGE };
+            due.into_iter().take(most).map(|(_, id)| id).collect()
         })
         .await
     }

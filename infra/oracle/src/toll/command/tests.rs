@@ -57,6 +57,18 @@ fn what_waits_for_a_human_is_found_however_old_it_is() {
     assert_eq!(found(&world, "0xef", "2024-03-01"), 0);
 }
 
+/// A page of the schedule's list has two here, and a hundred in the table.
+#[test]
+fn everything_that_waits_for_a_human_is_listed() {
+    let world = World::at(NOW);
+    for digit in ["a", "b", "c"] {
+        let mut owed = transferred(digit);
+        owed.settled("0xab", true, NOW).unwrap();
+        world.state().purchases.insert(owed.id().clone(), (owed, 1));
+    }
+    assert_eq!(wait(waiting(&world)).unwrap().len(), 3);
+}
+
 /// While the log fails, the schedule's list has it.
 #[test]
 fn what_waits_for_a_human_is_listed_while_its_records_wait() {

@@ -95,6 +95,12 @@ impl Post {
     pub const fn mail(&self) -> Option<&MailStep> {
         self.mail.as_ref()
     }
+
+    /// Whether it is a reply whose mail still has to be sent.
+    #[must_use]
+    pub fn is_unsent(&self) -> bool {
+        self.mail.as_ref().is_some_and(|step| *step != MailStep::Sent)
+    }
 }
 
 impl Bridge {

@@ -1,6 +1,6 @@
 //! Operators' open tasks on a Bridge and their due times.
 
-use super::{Bridge, BridgeState, MailStep, Stage};
+use super::{Bridge, BridgeState, Stage};
 use crate::Timestamp;
 use serde::Serialize;
 use std::time::Duration;
@@ -48,8 +48,7 @@ impl Bridge {
     }
 
     fn unsent(&self) -> Option<BridgeWork> {
-        let is_unsent = |step: Option<&MailStep>| step.is_some_and(|step| *step != MailStep::Sent);
-        let post = self.thread.iter().find(|post| is_unsent(post.mail()))?;
+        let post = self.thread.iter().find(|post| post.is_unsent())?;
         Some(BridgeWork { task: BridgeTask::Mail, due: post.at() })
     }
 

@@ -151,7 +151,8 @@ fn a_posted_mail_outside_our_conversations_is_removed_too() {
     world.state().conversations.clear();
     let posted = || {
         let address = EmailAddress::parse(ADDRESS).unwrap();
-        run(post_mail(ports(&world), &who(), "answer-0", &address, &message(TEXT))).unwrap().unwrap()
+        let held = run(load(ports(&world), &who())).unwrap().unwrap();
+        run(post_mail(ports(&world), held, "answer-0", &address, &message(TEXT))).unwrap().unwrap()
     };
     assert!(posted() && posted());
     let kept = || stored(&world).posted_mails().to_vec();
