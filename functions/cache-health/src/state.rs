@@ -121,10 +121,10 @@ pub(crate) struct SecondLook {
     /// The last verdict that was checked or passed over.
     pub after: Option<SessionId>,
     /// Consecutive checks that failed at the verdict after it.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "domain::serde_skip::is_zero")]
     pub failures: u64,
     /// Verdicts that could not be read and were passed over.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "domain::serde_skip::is_zero")]
     pub unread: u64,
     /// Verdicts checked.
     pub looked: u64,
@@ -134,10 +134,6 @@ pub(crate) struct SecondLook {
     pub replaced: u64,
     /// Whether the whole archive has been checked.
     pub finished: bool,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl SecondLook {

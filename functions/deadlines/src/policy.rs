@@ -38,7 +38,7 @@ pub(crate) fn by_policy(
     policy: &Authorisation,
     now: Timestamp,
 ) -> Change<bool> {
-    let Some(open) = sale.due_work(now).filter(|open| open.work == work && !sale.is_served()) else {
+    let Some(open) = sale.due_work(now).filter(|open| open.work == work && sale.may_be_refunded_by_policy()) else {
         return Change::nothing(false);
     };
     let decided = refund::decide(sale, checkout, policy, now).map(|decision| decision == Decision::Authorised);

@@ -88,15 +88,14 @@ async fn handle_sale(ports: Ports<'_>, settings: Settings, session: &SessionId) 
     let Some(sale) = journal.store.load(session).await? else { return Ok(()) };
     let sale = journal.flush(sale).await;
     let Some(open) = sale.value.due_work(journal.clock.now()) else { return Ok(()) };
+    let is_refundable = sale.value.may_be_refunded_by_policy();
     match open.work {
         Work::InFlight => chase(ports, sale).await,
         Work::Erasure => erase(ports, session).await,
         Work::Refund => give_back(ports, session).await,
-        Work::Review if settings.refund_held && !sale.value.is_served() => refund_by_policy(ports, sale).await,
-        // This refund has no switch: money for a question that must not be answered is not kept. A customer who has a
-        // verdict by mail keeps it: a human decides while people may approve the question, and otherwise the sale has
-        // ended. A follow-up, which has no money of its own, counts as such a sale.
-        Work::Declined if !sale.value.is_served() => refund_by_policy(ports, sale).await,
+        Work::Review if settings.refund_held && is_refundable => refund_by_policy(ports, sale).await,
+        // This refund has no switch: money for a question that must not be answered is not kept.
+        Work::Declined if is_refundable => refund_by_policy(ports, sale).await,
         Work::NotPaid => ask_again(ports, sale).await,
         Work::Declined
         | Work::RefundFailed

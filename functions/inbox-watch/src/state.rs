@@ -486,7 +486,10 @@ impl InboxState {
     /// Undoes the claim of an answer that is not sent. The claim of a later answer to the same sender stays.
     fn undo_claim(&mut self, answer: &Answer) {
         let Answer { sender, kind, before, claimed_at, draft: _ } = answer;
-        if claimed_at.is_none() || self.answered.get(sender) == claimed_at.as_ref() {
+        let latest = self.answered.get(sender).copied();
+        // An answer of an earlier version counts as the latest one to its sender.
+        let Some(claimed_at) = claimed_at.or(latest) else { return };
+        if latest == Some(claimed_at) {
             match before {
                 Some(before) => drop(self.answered.insert(sender.clone(), *before)),
                 None => drop(self.answered.remove(sender)),
@@ -494,16 +497,13 @@ impl InboxState {
         }
         // The later answer may be undone too.
         let in_work = self.at_hand.iter_mut().filter_map(|at_hand| at_hand.answer.as_mut());
-        for later in in_work.filter(|it| it.sender == *sender && claimed_at.is_some() && it.before == *claimed_at) {
+        for later in in_work.filter(|it| it.sender == *sender && it.before == Some(claimed_at)) {
             later.before = *before;
         }
         if *kind == Kind::Help
             && let Some(helped) = self.helped.get_mut(sender)
         {
-            match claimed_at {
-                Some(claimed_at) => helped.retain(|at| at != claimed_at),
-                None => drop(helped.pop()),
-            }
+            helped.retain(|at| *at != claimed_at);
         }
     }
 }

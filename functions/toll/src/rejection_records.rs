@@ -43,9 +43,12 @@ pub(crate) async fn record(
     }
 }
 
-/// Records that the authority gate declines a question for which nothing is paid or taken. The record has no hash of the
-/// question, see [`record`]. A failure is counted and does not change the reply.
+/// Records the evaluation of a question for which nothing is paid or taken, if the authority gate declines it. The
+/// record has no hash of the question, see [`record`]. A failure is counted and does not change the reply.
 pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) {
+    if evaluation.state().is_sold() {
+        return;
+    }
     let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
     // A choice of the stream by the question would tell something of a text that must leave no trace.
     let token = ports.randomness.token();

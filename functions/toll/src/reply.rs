@@ -1,7 +1,7 @@
 //! The HTTP replies of the function: the request for a payment, the answer with its receipt, and all others.
 
 use crate::{payment_means::PAYMENT_IDENTIFIER, settings::Terms};
-use authority::Refusal;
+use authority::{Evaluation, Refusal};
 use chain::{
     Network,
     wire::{
@@ -25,10 +25,11 @@ pub(crate) fn resource(terms: &Terms, offer: Offer) -> Resource {
     }
 }
 
-/// The reply to a question that the authority gate declines. It names no price. What the payer must know of money that may
-/// be ours stays, and has the refusal beside it: the same request must come again until the money is found, and the
-/// sources of help do not wait for that. Such a reply has no header but `retry-after`.
-pub(crate) fn declined(reply: Reply, refusal: &Refusal) -> Reply {
+/// The same reply, unless the authority gate declines the question. Then it names no price. What the payer must know of
+/// money that may be ours stays, and has the refusal beside it: the same request must come again until the money is
+/// found, and the sources of help do not wait for that. Such a reply has no header but `retry-after`.
+pub(crate) fn declined(reply: Reply, evaluation: &Evaluation) -> Reply {
+    let Some(refusal) = Refusal::of(evaluation) else { return reply };
     if reply.header_value(PAYMENT_REQUIRED).is_some() {
         return Reply::json(DECLINED, &json!(refusal));
     }

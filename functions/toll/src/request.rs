@@ -5,16 +5,13 @@ use crate::{
     payment_means::{PaymentMeans, unnamed},
     rejection_records, reply,
     request_body::{self, QuestionBody},
-    sell::PaidRequest,
+    sell::{PaidRequest, not_now},
 };
-use audit::TollStatus;
+use audit::{CommitError, TollStatus};
 use authority::{Evaluation, Refusal, evaluate};
 use chain::payment::{PaymentError, Price};
-use domain::{ports::StorageError, toll::Offer};
-use runtime::{
-    http::{Reply, Request},
-    telemetry,
-};
+use domain::toll::Offer;
+use runtime::http::{Reply, Request};
 use serde_json::json;
 
 /// Handles one request for an answer, paid or not.
@@ -51,12 +48,7 @@ pub(crate) async fn sell(ports: Ports<'_>, settings: &Settings, request: Request
                 checked = means.checked(&begun);
                 price = begun;
             }
-            Err(error) => {
-                tracing::error!(error = telemetry::chain(&error), "a payment could not be worked on");
-                let Some(refusal) = Refusal::of(&evaluation) else { return reply::not_now() };
-                rejection_records::declined(ports, offer, &evaluation).await;
-                return reply::declined(reply::not_now(), &refusal);
-            }
+            Err(error) => return not_now(ports, offer, &evaluation, &error).await,
         }
     }
     let means = match checked {
@@ -82,7 +74,7 @@ async fn begun_price(
     means: &PaymentMeans,
     offer: Offer,
     price: &Price,
-) -> Result<Option<Price>, StorageError> {
+) -> Result<Option<Price>, CommitError> {
     let Some(id) = means.signed_purchase(price.network) else { return Ok(None) };
     let Some(found) = ports.journal.store.load(&id.map_err(unnamed)?).await? else { return Ok(None) };
     let signed = found.value.signed().filter(|_| found.value.offer() == offer);

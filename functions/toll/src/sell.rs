@@ -42,6 +42,13 @@ pub(crate) const fn lapsed(untraced: bool) -> &'static str {
     }
 }
 
+/// The reply to a request with a payment while our own store fails.
+pub(crate) async fn not_now(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation, error: &CommitError) -> Reply {
+    tracing::error!(error = telemetry::chain(error), "a payment could not be worked on");
+    rejection_records::declined(ports, offer, evaluation).await;
+    reply::declined(reply::not_now(), evaluation)
+}
+
 /// The outcome of a claim.
 enum Begun {
     Granted,
@@ -53,17 +60,9 @@ enum Begun {
 impl PaidRequest<'_> {
     /// Sells the answer, or replies with the reason why not.
     pub(crate) async fn sell(&self) -> Reply {
-        let reply = match self.try_sell().await {
-            Ok(reply) => reply,
-            Err(error) => {
-                tracing::error!(error = telemetry::chain(&error), "a payment could not be worked on");
-                self.record_declined().await;
-                reply::not_now()
-            }
-        };
-        match Refusal::of(&self.evaluation) {
-            Some(refusal) => reply::declined(reply, &refusal),
-            None => reply,
+        match self.try_sell().await {
+            Ok(reply) => reply::declined(reply, &self.evaluation),
+            Err(error) => not_now(self.ports, self.offer, &self.evaluation, &error).await,
         }
     }
 
@@ -170,9 +169,7 @@ impl PaidRequest<'_> {
 
     /// Records the evaluation of a question that the gate declines, where no record of a purchase has it.
     pub(crate) async fn record_declined(&self) {
-        if !self.evaluation.state().is_sold() {
-            rejection_records::declined(self.ports, self.offer, &self.evaluation).await;
-        }
+        rejection_records::declined(self.ports, self.offer, &self.evaluation).await;
     }
 
     /// Records a payment that is not taken, and leaves no purchase.

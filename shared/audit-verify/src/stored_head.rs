@@ -3,10 +3,9 @@
 use crate::link::previous_of;
 use audit::chain;
 use domain::{
-    audit_trail::Audited,
+    audit_trail::{Audited, stream_of_note},
     sale::{AuditEntry, AuditHead},
 };
-use serde::Deserialize;
 
 /// The head of a stream as its sale, or a function's note, stores it, with the records that wait to be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,20 +15,12 @@ pub struct StoredHead {
     pub(crate) waiting: Vec<AuditEntry>,
 }
 
-/// The fields of a function's note that concern its stream.
-#[derive(Deserialize)]
-struct StreamFields {
-    head: Option<AuditHead>,
-    #[serde(default)]
-    outbox: Vec<AuditEntry>,
-}
-
 impl StoredHead {
     /// The data in a scheduled function's note; `None` if it names no stream.
     #[must_use]
     pub fn of_note(document: &str) -> Option<Self> {
-        let StreamFields { head, outbox } = serde_json::from_str(document).ok()?;
-        Some(Self { head: head?, waiting: outbox })
+        let (head, waiting) = stream_of_note(document)?;
+        Some(Self { head, waiting })
     }
 
     /// The data in a sale or another state with an audit trail. A state that names no stream has no records.

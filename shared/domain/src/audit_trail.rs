@@ -27,6 +27,19 @@ pub struct AuditEntry {
     pub measurements: Vec<Measurement>,
 }
 
+/// The head and the waiting records of the stream that a function's note names; `None` if it names none.
+#[must_use]
+pub fn stream_of_note(document: &str) -> Option<(AuditHead, Vec<AuditEntry>)> {
+    #[derive(Deserialize)]
+    struct StreamFields {
+        head: AuditHead,
+        #[serde(default)]
+        outbox: Vec<AuditEntry>,
+    }
+    let StreamFields { head, outbox } = serde_json::from_str(document).ok()?;
+    Some((head, outbox))
+}
+
 /// The id of an audited state.
 pub trait StateId: Clone + Ord + Send + Sync + 'static {
     /// The id, if the text is one.

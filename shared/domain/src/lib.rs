@@ -36,6 +36,7 @@ pub mod sale;
 pub mod sales_period;
 pub mod secret;
 pub mod sending;
+pub mod serde_skip;
 pub mod session_id;
 pub mod smoke;
 pub mod step_error;

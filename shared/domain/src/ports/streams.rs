@@ -1,7 +1,7 @@
 //! The streams of audit records that the table knows of.
 
 use super::StorageError;
-use crate::audit_trail::{AuditEntry, AuditHead, Audited};
+use crate::audit_trail::{AuditEntry, AuditHead, Audited, stream_of_note};
 use async_trait::async_trait;
 
 /// A stream of which the log must have records, by its row in the table.
@@ -20,9 +20,15 @@ impl StoredStream {
         Self::at(format!("session/{}", state.stream()), state.trail().head()?, state.trail().outbox())
     }
 
-    /// The stream with this head and these waiting records; `None` if no other record is in the head's day.
+    /// The stream that a function's note names; `None` if it names none, or none of its records must be in the log yet.
     #[must_use]
-    pub fn at(name: String, head: &AuditHead, waiting: &[AuditEntry]) -> Option<Self> {
+    pub fn of_note(function: &str, document: &str) -> Option<Self> {
+        let (head, waiting) = stream_of_note(document)?;
+        Self::at(format!("function/{function}"), &head, &waiting)
+    }
+
+    /// The stream with this head and these waiting records; `None` if no other record is in the head's day.
+    fn at(name: String, head: &AuditHead, waiting: &[AuditEntry]) -> Option<Self> {
         let waiting = waiting.iter().filter(|entry| entry.key.starts_with(&head.opened)).count();
         let has_published = head.count > u64::try_from(waiting).unwrap_or(u64::MAX);
         has_published.then(|| Self { name, opened: head.opened.clone() })

@@ -203,9 +203,11 @@ impl Sale {
         !self.may_be_refunded_by_policy() && self.declined().is_some_and(|declined| !declined.is_for_humans())
     }
 
-    /// Whether a policy may refund a declined question. It may not if the verdict was given away (nothing was paid),
-    /// for a follow-up (the money is its session's), or if the customer has a verdict by mail.
-    fn may_be_refunded_by_policy(&self) -> bool {
+    /// Whether a policy may refund a sale that is held or declined. It may not if the verdict was given away (nothing
+    /// was paid), for a follow-up (the money is its session's), or if the customer has a verdict by mail. Then humans
+    /// decide, and a declined question that nobody may approve has ended.
+    #[must_use]
+    pub fn may_be_refunded_by_policy(&self) -> bool {
         !self.given && !self.is_served()
     }
 

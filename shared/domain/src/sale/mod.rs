@@ -253,7 +253,7 @@ pub struct Sale {
     #[serde(default, alias = "payment_changes", skip_serializing_if = "PaymentHistory::is_empty")]
     payment: PaymentHistory,
     /// The number of refund attempts without success.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::serde_skip::is_zero")]
     refund_attempts: u32,
     /// Whether the log has a record that another amount than the tier's price was paid.
     #[serde(default)]
@@ -314,7 +314,7 @@ pub struct Sale {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     filtered_by: BTreeSet<String>,
     /// The number of recorded follow-ups that the authority gate declined.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::serde_skip::is_zero")]
     followups_declined: u32,
     /// The customer's replies to its mails, oldest first (Silent Drop, GAP-SD-09).
     #[serde(default)]
@@ -322,10 +322,6 @@ pub struct Sale {
     /// The records and alerts of its changes.
     #[serde(flatten)]
     trail: AuditTrail,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// The reply to a worker that claims a sale.

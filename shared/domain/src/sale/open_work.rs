@@ -177,9 +177,8 @@ impl Sale {
         if let Money::RefundAuthorised { at, .. } = &self.money {
             return Some((Work::Refund, *at));
         }
-        // The refund of a declined question does not wait for the mail with sources of help. A human's decision about
-        // the money does.
-        if self.is_in_flight() && (!self.is_declined_and_kept() || self.is_served()) {
+        // The refund of a declined question does not wait for the mail with sources of help.
+        if self.is_in_flight() && !self.is_declined_and_kept() {
             return Some((Work::InFlight, self.waits_since()));
         }
         // Records and alerts that a crashed worker left are published first; but a failing log must not hide work for a
@@ -217,9 +216,7 @@ impl Sale {
             return Some((Work::Review, *at));
         }
         if let (Fulfilment::Failed { at, .. }, true) = (&self.fulfilment, self.is_declined_and_kept()) {
-            // Where no policy refunds, the decision may take days, and must not hide the mail with sources of help.
-            let mail = self.for_humans_about_mails().filter(|_| self.is_served());
-            return mail.or(Some((Work::Declined, *at)));
+            return Some((Work::Declined, *at));
         }
         if let Some(reply) = self.waiting_replies().next() {
             return Some((Work::Reply, reply.at));
@@ -250,7 +247,8 @@ impl Sale {
     }
 
     /// Whether the question was declined and its payment is still here. The payment goes back unless people approve the
-    /// question. If the customer has a verdict by mail, the people who may approve or an operator decide about it.
+    /// question. If no policy may refund it, the people who may approve or an operator decide about it. No mail with
+    /// sources of help waits for their decision: nobody may approve a question with a possible disclosure of self-harm.
     pub(super) fn is_declined_and_kept(&self) -> bool {
         self.is_money_kept() && self.declined().is_some() && !self.is_declined_for_good()
     }

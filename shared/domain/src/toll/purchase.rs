@@ -75,14 +75,10 @@ pub struct Purchase {
     #[serde(default)]
     repeated: u32,
     /// The attempts at an answer in which a model delivered a reply that is unusable.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::serde_skip::is_zero")]
     unanswered: u32,
     #[serde(flatten)]
     trail: AuditTrail,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 impl Purchase {

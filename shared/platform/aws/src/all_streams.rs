@@ -9,23 +9,12 @@ use crate::{
 };
 use async_trait::async_trait;
 use domain::{
-    audit_trail::{AuditEntry, AuditHead},
     chat::{Account, Bridge, Subscriber},
     ports::{AllStreams, StorageError, StoredStream, StreamsPage},
     toll::Purchase,
 };
-use serde::Deserialize;
 
 const NOTE: &str = "NOTE";
-
-/// The fields of a function's note that concern its stream.
-#[derive(Deserialize)]
-struct StreamFields {
-    #[serde(default)]
-    head: Option<AuditHead>,
-    #[serde(default)]
-    outbox: Vec<AuditEntry>,
-}
 
 #[async_trait]
 impl AllStreams for DynamoSales {
@@ -64,9 +53,7 @@ fn stream(item: &Item) -> Result<Option<StoredStream>, StorageError> {
         Purchase::SORT => of::<Purchase>(item),
         _ => {
             let name = text(item, "pk").and_then(|pk| pk.strip_prefix("NOTE#"));
-            let note = text(item, "document").and_then(|document| serde_json::from_str(document).ok());
-            let (Some(name), Some(StreamFields { head: Some(head), outbox })) = (name, note) else { return Ok(None) };
-            Ok(StoredStream::at(format!("function/{name}"), &head, &outbox))
+            Ok(name.zip(text(item, "document")).and_then(|(name, document)| StoredStream::of_note(name, document)))
         }
     }
 }
@@ -81,7 +68,7 @@ mod tests {
     use crate::{audited::stored, items::note_item};
     use domain::{
         Timestamp,
-        audit_trail::Audited,
+        audit_trail::{AuditEntry, AuditHead, Audited},
         chat::SubscriberId,
         toll::{Offer, Paid, purchase_id},
     };

@@ -5,7 +5,6 @@ use crate::world::{State, World};
 use async_trait::async_trait;
 use domain::{
     CachedVerdict, Sale, SessionId, Submission, Timestamp,
-    audit_trail::{AuditEntry, AuditHead},
     breaker::Breaker,
     mail::Letter,
     open_work::Work,
@@ -148,21 +147,13 @@ impl AllStreams for World {
             let bridges = state.bridges.values().filter_map(|(it, _)| StoredStream::of(it));
             let subscribers = state.subscribers.values().filter_map(|(it, _)| StoredStream::of(it));
             let purchases = state.purchases.values().filter_map(|(it, _)| StoredStream::of(it));
-            let notes = state.notes.iter().filter_map(|(name, (document, _))| noted(name, document));
+            let notes = state.notes.iter().filter_map(|(name, (document, _))| StoredStream::of_note(name, document));
             let all: Vec<_> = accounts.chain(bridges).chain(subscribers).chain(purchases).chain(notes).collect();
             let (streams, next) = page(&all, from);
             StreamsPage { streams, next }
         })
         .await
     }
-}
-
-/// The stream of a note, if it has one.
-fn noted(name: &str, document: &str) -> Option<StoredStream> {
-    let mut note: serde_json::Value = serde_json::from_str(document).ok()?;
-    let waiting: Vec<AuditEntry> = serde_json::from_value(note["outbox"].take()).unwrap_or_default();
-    let head: AuditHead = serde_json::from_value(note["head"].take()).ok()?;
-    StoredStream::at(format!("function/{name}"), &head, &waiting)
 }
 
 #[async_trait]
