@@ -9,7 +9,7 @@ use crate::{
     beginnings::{self, BeginningPublisher},
     bridge, limits, ports, reply, subscription,
 };
-use audit::{Change, ChatStatus, CommitError, Record, escalated};
+use audit::{Change, ChatStatus, CommitError, Record, escalated, take_evaluation_records, take_interrupted_records};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Metric, Timestamp,
@@ -103,6 +103,7 @@ pub(crate) async fn ask(
         fingerprint: key.digest("oracle.chat.message.v1", &format!("{}\n{}", who.as_str(), asked.message.as_str())),
         owner: ports.randomness.token(),
         is_free: access.plan == Plan::Free,
+        evaluation: json!(evaluation.envelope()),
     };
     let takes_free = account.value.would_reserve(&ask, asked.at);
     if takes_free && let Some(wait) = limits::free(ports, settings, &key, request.network().as_deref()).await? {
@@ -135,11 +136,16 @@ pub(crate) async fn ask(
     }
 }
 
-/// Claims an exchange of an account.
+/// Claims an exchange of an account. The claim has the evaluation of its message, so that a record of it follows although
+/// the process ends (Authority Governance, RFC-0008).
 fn claim(ask: &Ask, lease: Duration) -> impl Fn(&mut Account, Timestamp) -> Change<Claimed> {
-    move |account, now| match account.claim(ask, now, lease) {
-        Claimed::Granted => Change::save(Claimed::Granted),
-        other => Change::nothing(other),
+    move |account, now| {
+        // First, because the claim may take the place of one whose process has ended.
+        let records = take_interrupted_records(account, now);
+        match account.claim(ask, now, lease) {
+            Claimed::Granted => Change::recorded(records, Claimed::Granted),
+            other => Change::recorded_if_any(records, other),
+        }
     }
 }
 
@@ -328,7 +334,15 @@ async fn granted(
             Ok(Reply::json(422, &json!(Refusal::of(&evaluation))))
         }
         Err(NotAnswered::Failed(error)) => {
-            ports.journal.commit(account, release).await?.settle().await;
+            let fail = |account: &mut Account, now| {
+                let is_own = |exchange: &Exchange| exchange.is_held_by(&ask.owner);
+                let records = take_evaluation_records(account, now, "a store failed", is_own);
+                match account.release(&ask.id, &ask.owner) {
+                    Ok(()) => Change::recorded(records, ()),
+                    Err(_) => Change::nothing(()),
+                }
+            };
+            ports.journal.commit(account, fail).await?.settle().await;
             Err(error)
         }
     }
@@ -389,12 +403,14 @@ pub(crate) async fn get_exchange(ports: Ports<'_>, who: &SubscriberId, id: &str)
     let left = free_left(access, &account.value);
     match exchange {
         Some(Exchange { stage: Stage::Claimed { .. }, .. }) => {
-            let give_up = |account: &mut Account, now| match account.give_up(&id, now) {
-                true => {
+            let give_up = |account: &mut Account, now| {
+                let mut records = take_interrupted_records(account, now);
+                let is_given_up = account.give_up(&id, now);
+                if is_given_up {
                     let facts = json!({ "exchange": id, "problem": "its process ended" });
-                    Change::recorded(vec![Record::chat(now, now, ChatStatus::Apologised, facts)], true)
+                    records.push(Record::chat(now, now, ChatStatus::Apologised, facts));
                 }
-                false => Change::nothing(false),
+                Change::recorded_if_any(records, is_given_up)
             };
             let (account, given_up) = ports.journal.commit(account, give_up).await?.settle().await;
             let left = free_left(access, &account.value);

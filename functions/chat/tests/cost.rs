@@ -3,7 +3,7 @@
 
 mod support;
 
-use domain::chat::PaidPlan;
+use domain::{Timestamp, chat::PaidPlan};
 use runtime::http::Request;
 use std::{collections::BTreeMap, time::Duration};
 use support::*;
@@ -125,7 +125,8 @@ fn an_apology_makes_these_calls_and_leaves_no_work() {
     let apologised = calls(&world, asking(1, QUESTION, &cookie));
     // The claim, the apology with its record, and that the record is published.
     assert_eq!((apologised["accounts.save"], apologised["log.publish"]), (3, 1));
-    let unpublished = run(domain::ports::ChatAccounts::unpublished(&world)).unwrap().unwrap();
+    let unpublished =
+        run(domain::ports::ChatAccounts::unpublished(&world, Timestamp::from_seconds(NOW + 60))).unwrap().unwrap();
     assert!(unpublished.is_empty(), "{unpublished:?}");
 }
 

@@ -202,6 +202,44 @@ fn only_the_claims_own_beginning_is_readable() {
     assert_eq!(body(&get(&world, PATH, &cookie))["apology"], true);
 }
 
+/// The evaluations that have a record of their own: the gate's state, and why no other record has them.
+fn evaluated(world: &World) -> Vec<(String, String)> {
+    let records = world.state().records().into_iter().filter(|line| line["event"] == "authority_evaluated");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    records.map(|line| (text(&line["details"]["authority"]["state"]), text(&line["details"]["problem"]))).collect()
+}
+
+/// Every evaluation has a record, also if the process ends while the model is asked (Authority Governance, RFC-0008).
+#[test]
+fn an_evaluation_whose_exchange_ends_without_a_record_has_one_of_its_own() {
+    let recorded = |why: &str| [("AUTHORIZED".to_owned(), why.to_owned())];
+    let ended = || {
+        let (world, cookie) = customer();
+        assert!(crash(&world, Plan::none().whenever("model.ask", Fault::CrashBefore), QUESTION, &cookie));
+        assert_eq!((get(&world, PATH, &cookie).status(), evaluated(&world)), (202, Vec::new()), "it may still run");
+        (world, cookie)
+    };
+    let (world, cookie) = ended();
+    world.advance(Duration::from_secs(36));
+    for _ in 0..2 {
+        assert_eq!(body(&get(&world, PATH, &cookie))["apology"], true);
+        assert_eq!(evaluated(&world), recorded("its process ended"));
+    }
+    let (world, cookie) = ended();
+    world.advance(Duration::from_secs(36));
+    for _ in 0..2 {
+        assert_eq!(ask(&world, 1, QUESTION, &cookie).status(), 200);
+        assert_eq!(evaluated(&world), recorded("its process ended"));
+    }
+    let (world, cookie) = ended();
+    assert_eq!(erase(&world, &cookie).unwrap().status(), 202);
+    assert_eq!(evaluated(&world), recorded("its memory was erased"));
+    let (world, cookie) = customer();
+    world.plan(Plan::none().whenever("memory.make_key", Fault::Fail));
+    assert_eq!(ask(&world, 1, QUESTION, &cookie).status(), 503);
+    assert_eq!(evaluated(&world), recorded("a store failed"));
+}
+
 #[test]
 fn an_erased_beginning_never_comes_back() {
     let (world, cookie) = interrupted();

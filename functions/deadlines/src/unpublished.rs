@@ -1,9 +1,10 @@
 //! Publishes the records and alerts that were saved and could not be published: of accounts, where they would wait until the
-//! customer comes back, and of notebooks, where they would wait for the next request, message, command or deployment.
+//! customer comes back, and of notebooks, where they would wait for the next request, message, command or deployment. Records
+//! the evaluations of the accounts' exchanges whose process has ended.
 
-use audit::{ChatJournal, CommitError, FunctionJournal};
+use audit::{Change, ChatJournal, CommitError, FunctionJournal, take_interrupted_records};
 use domain::{
-    chat::SubscriberId,
+    chat::{Account, SubscriberId},
     due::{self, Report},
     ports::StorageError,
 };
@@ -32,14 +33,17 @@ pub(crate) async fn publish(
 }
 
 async fn of_accounts(journal: ChatJournal<'_>) -> Result<Report, StorageError> {
-    let listed = journal.store.unpublished().await?;
-    let flush = |id: SubscriberId| async move {
+    let listed = journal.store.unpublished(journal.clock.now()).await?;
+    let publish = |id: SubscriberId| async move {
         if let Some(account) = journal.store.load(&id).await? {
-            journal.flush(account).await;
+            // Without an evaluation nothing is saved, and what waits is published.
+            let record =
+                |account: &mut Account, now| Change::recorded_if_any(take_interrupted_records(account, now), ());
+            journal.commit(account, record).await?.settle().await;
         }
-        Ok::<(), StorageError>(())
+        Ok::<(), CommitError>(())
     };
-    Ok(due::run(journal.clock, SHARE, listed, flush).await)
+    Ok(due::run(journal.clock, SHARE, listed, publish).await)
 }
 
 async fn of_notebook(notebook: FunctionJournal<'_>) -> Result<(), CommitError> {

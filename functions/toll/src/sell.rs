@@ -238,12 +238,24 @@ impl PaidRequest<'_> {
             }
         }
         let owner = self.ports.randomness.token();
+        let evaluation = json!(self.evaluation.envelope());
         let claim = |purchase: &mut Purchase, now: Timestamp| {
             if !purchase.is_for(&fingerprint) {
                 return Change::nothing(Begun::Other);
             }
-            match purchase.claim(&owner, now, self.settings.lease) {
-                Claimed::Granted => Change::save(Begun::Granted),
+            // The evaluation of an earlier claim, whose process has ended if this one is granted.
+            let interrupted = match purchase.stage() {
+                Stage::Working { owner: other, evaluation, .. } if *other != owner => evaluation.clone(),
+                _ => None,
+            };
+            match purchase.claim(&owner, now, self.settings.lease, evaluation.clone()) {
+                Claimed::Granted => {
+                    let interrupted = interrupted.filter(|_| purchase.repeat()).map(|interrupted| {
+                        let record = Record::toll(now, self.asked_at, TollStatus::RagFail, "its process ended");
+                        record.with_details(json!({ "authority": interrupted }))
+                    });
+                    Change::recorded(interrupted.into_iter().collect(), Begun::Granted)
+                }
                 Claimed::Busy => Change::nothing(Begun::Busy),
                 Claimed::Ended => Change::nothing(Begun::Ended),
             }

@@ -13,7 +13,7 @@ use support::{
     site::{Defect, Site},
     *,
 };
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, NoLimit, Plan, World, run};
 
 /// The facilitator's node does not answer, or its simulation fails. A 402 would end the agent's attempts.
 #[test]
@@ -67,6 +67,39 @@ fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
     };
     assert_eq!(query(&world, &payment).status(), 200);
     assert_eq!(world.state().chain.settled, 1);
+}
+
+/// Every evaluation has a record, also if the process dies (Authority Governance, RFC-0008).
+#[test]
+fn the_evaluation_of_a_question_whose_process_died_is_recorded_by_the_end_of_its_purchase() {
+    let died = |effect: &'static str| {
+        let (world, payment) = offered();
+        world.plan(Plan::none().whenever(effect, Fault::CrashBefore));
+        let ports = toll::Ports { pause: &NoLimit, ..ports(&world) };
+        assert!(run(toll::handle(ports, &settings(), paid("/query", QUESTION, &payment))).is_none());
+        world.plan(Plan::none());
+        (world, payment)
+    };
+    let evaluation_of = |world: &World, status: &str, pointer: &str| {
+        let line = world.state().records().into_iter().find(|line| line["status"] == status).unwrap();
+        assert_eq!(line.pointer(pointer), Some(&json!("AUTHORIZED")), "{line}");
+    };
+    let (world, _) = died("model.ask");
+    look_after(&world, 400);
+    evaluation_of(&world, "PAYMENT_REJECTED", "/details/authority/state");
+    let (world, payment) = died("model.ask");
+    submit(&world, &payment, "0x1", true);
+    look_after(&world, 400);
+    evaluation_of(&world, "RAG_FAIL", "/details/authority/state");
+    let (world, _) = died("facilitator.settle");
+    look_after(&world, 400);
+    evaluation_of(&world, "PAYMENT_REJECTED", "/details/made/authority/state");
+    let (world, payment) = died("model.ask");
+    world.advance(Duration::from_secs(41));
+    assert_eq!(query(&world, &payment).status(), 200);
+    evaluation_of(&world, "RAG_FAIL", "/details/authority/state");
+    evaluation_of(&world, "OK", "/details/made/authority/state");
+    assert_eq!(records(&world)[0], ("RAG_FAIL".to_owned(), "its process ended".to_owned()));
 }
 
 /// A deployment may change the address, or end the sales, before the payer asks again.

@@ -1,13 +1,16 @@
 //! The streams of the chat: those of accounts, subscribers and Bridges.
 
 use crate::{
+    record::{Body, Record},
     stream::{LoadsById, Stream, StreamStore},
     stream_journal::StreamJournal,
 };
 use domain::{
-    chat::{Account, Bridge, Subscriber},
+    Timestamp,
+    chat::{Account, Bridge, Exchange, Subscriber},
     ports::{Bridges, ChatAccounts, Subscribers},
 };
+use serde_json::json;
 
 /// The journal of chat accounts.
 pub type ChatJournal<'a> = StreamJournal<'a, dyn ChatAccounts + 'a>;
@@ -42,12 +45,31 @@ impl StreamStore for dyn Bridges + '_ {
 
 impl LoadsById for dyn Bridges + '_ {}
 
+/// Takes the evaluations of the account's claims that are over, as records: the claim's own invocation leaves none.
+pub fn take_evaluation_records(
+    account: &mut Account,
+    now: Timestamp,
+    why: &str,
+    is_over: impl Fn(&Exchange) -> bool,
+) -> Vec<Record> {
+    let taken = account.take_evaluations(is_over).into_iter();
+    let details = taken.map(|(id, evaluation)| json!({ "exchange": id, "authority": evaluation, "problem": why }));
+    details
+        .map(|details| Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } })
+        .collect()
+}
+
+/// Takes the evaluations of the claims whose process has ended, as records.
+pub fn take_interrupted_records(account: &mut Account, now: Timestamp) -> Vec<Record> {
+    take_evaluation_records(account, now, "its process ended", |exchange| !exchange.is_open(now))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Change, ChatStatus, Record};
-    use domain::{Timestamp, audit_trail::Audited, chat::SubscriberId};
-    use serde_json::{Value, json};
+    use crate::{Change, ChatStatus};
+    use domain::{audit_trail::Audited, chat::SubscriberId};
+    use serde_json::Value;
     use testkit::{World, run};
 
     #[test]

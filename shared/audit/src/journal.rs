@@ -81,6 +81,12 @@ impl<T, R> Change<T, R> {
         Self { records, verdict: None, alerts: Vec::new(), save: true, answer }
     }
 
+    /// The state changes, with these records; nothing changes without one.
+    pub const fn recorded_if_any(records: Vec<R>, answer: T) -> Self {
+        let save = !records.is_empty();
+        Self { records, verdict: None, alerts: Vec::new(), save, answer }
+    }
+
     /// Adds an alert to the change.
     #[must_use]
     pub fn alerting(mut self, alert: Alert) -> Self {

@@ -18,7 +18,9 @@ mod stream;
 mod stream_journal;
 mod toll_journal;
 
-pub use chat_journal::{BridgeJournal, ChatJournal, SubscriberJournal};
+pub use chat_journal::{
+    BridgeJournal, ChatJournal, SubscriberJournal, take_evaluation_records, take_interrupted_records,
+};
 pub use domain::money::RefundStep;
 pub use escalation::escalated;
 pub use function_journal::{FunctionJournal, Notebook, Noted};

@@ -261,10 +261,11 @@ pub enum Body {
         /// The tier's price in Canadian cents.
         price: u32,
     },
-    /// The authority gate declined a text about the sale before it was ordered, or found a disclosure of self-harm in a
-    /// message on the Bridge (Authority Governance, RFC-0008: every evaluation is recorded).
+    /// The authority gate declined a text about the sale before it was ordered, found a disclosure of self-harm in a
+    /// message on the Bridge, or let a message of the chat through whose exchange has no other record (Authority Governance,
+    /// RFC-0008: every evaluation is recorded).
     AuthorityEvaluated {
-        /// Where the text came from, the truncated SHA-256 of the text, and the gate's decision.
+        /// Where the text came from, the truncated SHA-256 of the text if its record has one, and the gate's decision.
         details: Value,
     },
 }

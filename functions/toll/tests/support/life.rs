@@ -301,6 +301,13 @@ impl Life {
         let records = state.log.values().filter(|line| line.contains(r#""event":"toll""#));
         let sales = records.filter(|line| line.contains(r#""status":"OK""#)).count();
         assert_eq!(sales, sold.len(), "seed {seed}: each sale has one record that says so");
+        let lines = state.records();
+        for (id, claims) in self.site.claims() {
+            let own = lines.iter().filter(|line| line["session_id"] == id.as_str()).map(|line| &line["details"]);
+            let evaluations =
+                own.filter(|details| details["authority"].is_object() || details["made"]["authority"].is_object());
+            assert!(evaluations.count() >= claims, "seed {seed}: an evaluation has no record: {id:?}");
+        }
     }
 }
 

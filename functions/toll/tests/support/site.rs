@@ -12,7 +12,10 @@ use domain::{
     sale::AuditEntry,
     toll::{Answered, List, Named, SignedPayment},
 };
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 /// A call during which a second request can arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub enum Defect {
     PurchaseLost,
     /// The store saves a purchase without the text of its answer.
     AnswerLost,
+    /// The store saves a purchase without the evaluation of its claim.
+    EvaluationLost,
     /// The store reports a name as taken and does not save it.
     NameLost,
     /// The store takes a name for a purchase although another one has it.
@@ -61,10 +66,11 @@ pub enum Defect {
 }
 
 impl Defect {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::VersionIgnored,
         Self::PurchaseLost,
         Self::AnswerLost,
+        Self::EvaluationLost,
         Self::NameLost,
         Self::NameVersionIgnored,
         Self::OpenUnlisted,
@@ -80,6 +86,8 @@ impl Defect {
 
 pub struct Site {
     pub world: World,
+    /// The owners of the claims that were saved, by purchase.
+    claims: Mutex<BTreeMap<SessionId, BTreeSet<String>>>,
     defect: Option<Defect>,
     planned: Mutex<Option<(Call, Request)>>,
     overlapped: Mutex<Option<Reply>>,
@@ -91,7 +99,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Site {
     pub fn new(world: World, defect: Option<Defect>) -> Self {
-        Self { world, defect, planned: Mutex::default(), overlapped: Mutex::default() }
+        Self { world, claims: Mutex::default(), defect, planned: Mutex::default(), overlapped: Mutex::default() }
+    }
+
+    /// How many claims of each purchase were saved.
+    pub fn claims(&self) -> BTreeMap<SessionId, usize> {
+        lock(&self.claims).iter().map(|(id, owners)| (id.clone(), owners.len())).collect()
     }
 
     fn journal(&self) -> TollJournal<'_> {
@@ -140,15 +153,22 @@ impl Store<Purchase> for Site {
     async fn save(&self, purchase: &Purchase, expected: u64) -> Result<u64, SaveError> {
         self.arrive(Call::Save);
         let store: &dyn Store<Purchase> = &self.world;
-        match self.defect {
+        let saved = match self.defect {
             Some(Defect::VersionIgnored) => {
                 let stored = store.load(purchase.id()).await?.map_or(0, |stored| stored.version);
                 store.save(purchase, stored).await
             }
             Some(Defect::PurchaseLost) => Ok(expected + 1),
             Some(Defect::AnswerLost) => store.save(&without_answer(purchase), expected).await,
+            Some(Defect::EvaluationLost) => store.save(&without_evaluation(purchase), expected).await,
             _ => store.save(purchase, expected).await,
+        };
+        if saved.is_ok()
+            && let Stage::Working { owner, .. } = purchase.stage()
+        {
+            lock(&self.claims).entry(purchase.id().clone()).or_default().insert(owner.clone());
         }
+        saved
     }
 }
 
@@ -179,6 +199,12 @@ fn without_answer(purchase: &Purchase) -> Purchase {
     if let Some(answer) = purchase.answered() {
         document["stage"]["answer"] = json!(Answered { body: "{}".to_owned(), ..answer.clone() });
     }
+    serde_json::from_value(document).unwrap()
+}
+
+fn without_evaluation(purchase: &Purchase) -> Purchase {
+    let mut document = json!(purchase);
+    document["stage"].as_object_mut().unwrap().remove("evaluation");
     serde_json::from_value(document).unwrap()
 }
 

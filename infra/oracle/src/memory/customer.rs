@@ -196,7 +196,8 @@ mod tests {
         let missing = || live(read(desk(&world), &somebody(), &operator(), View::Export)).unwrap().unwrap().missing;
         assert_eq!((missing(), incomplete(0)), (0, None));
         let id = ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap();
-        let ask = Ask { id: id.clone(), fingerprint: "f".to_owned(), owner: "o".to_owned(), is_free: true };
+        let (fingerprint, owner) = ("f".to_owned(), "o".to_owned());
+        let ask = Ask { id: id.clone(), fingerprint, owner, is_free: true, evaluation: "e".into() };
         let change = |change: &dyn Fn(&mut Account)| {
             let stored = live(desk(&world).journal.load(&somebody())).unwrap().unwrap();
             let Versioned { mut value, version } = stored;

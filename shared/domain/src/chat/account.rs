@@ -20,6 +20,7 @@ use crate::{
     audit_trail::{AuditTrail, Audited},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::Duration;
 
 /// How many exchanges are free in all (Product Tiers, VC-9).
@@ -58,6 +59,8 @@ pub struct Ask {
     pub owner: String,
     /// Whether it counts against the free ones.
     pub is_free: bool,
+    /// The authority gate's evaluation of the message, in the form of its record.
+    pub evaluation: Value,
 }
 
 /// The outcome of a claim.
@@ -195,7 +198,7 @@ impl Account {
                 return Claimed::OtherMessage;
             }
             match &known.stage {
-                Stage::Claimed { owner, until } if *until > now && *owner != ask.owner => return Claimed::Busy,
+                Stage::Claimed { owner, until, .. } if *until > now && *owner != ask.owner => return Claimed::Busy,
                 Stage::Claimed { .. } => {}
                 Stage::Answered { sealed, .. } => return Claimed::Answered(sealed.clone()),
                 Stage::Apologised => return Claimed::Apologised,
@@ -224,10 +227,35 @@ impl Account {
         self.within_hour += 1;
         self.exchanges.retain(|exchange| exchange.id != ask.id);
         self.make_room(now);
-        let stage = Stage::Claimed { owner: ask.owner.clone(), until: now.plus(lease) };
+        let (owner, evaluation) = (ask.owner.clone(), Some(ask.evaluation.clone()));
+        let stage = Stage::Claimed { owner, until: now.plus(lease), evaluation };
         let (id, fingerprint, is_free) = (ask.id.clone(), ask.fingerprint.clone(), ask.is_free);
         self.exchanges.push(Exchange { id, fingerprint, is_free, stage });
         Claimed::Granted
+    }
+
+    /// Takes the evaluations of the claims that are over, which no record has yet. The caller records them.
+    pub fn take_evaluations(&mut self, is_over: impl Fn(&Exchange) -> bool) -> Vec<(ExchangeId, Value)> {
+        let mut taken = Vec::new();
+        for exchange in &mut self.exchanges {
+            if is_over(exchange)
+                && let Stage::Claimed { evaluation, .. } = &mut exchange.stage
+                && let Some(evaluation) = evaluation.take()
+            {
+                taken.push((exchange.id.clone(), evaluation));
+            }
+        }
+        taken
+    }
+
+    /// The end of the first claim whose evaluation no record has.
+    #[must_use]
+    pub fn evaluation_due(&self) -> Option<Timestamp> {
+        let claims = self.exchanges.iter().filter_map(|exchange| match &exchange.stage {
+            Stage::Claimed { until, evaluation: Some(_), .. } => Some(*until),
+            _ => None,
+        });
+        claims.min()
     }
 
     /// Counts a declined message and returns whether to record it: at most [`MOST_DECLINES_A_DAY`] are. Escalated messages

@@ -2,6 +2,7 @@
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The longest message, in characters.
 pub const LONGEST_MESSAGE: usize = 4_000;
@@ -113,8 +114,13 @@ pub struct VoiceReply {
 #[serde(tag = "is", rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum Stage {
-    /// One invocation makes the reply until its lease ends.
-    Claimed { owner: String, until: Timestamp },
+    /// One invocation makes the reply until its lease ends. `evaluation` is the authority gate's, until a record has it.
+    Claimed {
+        owner: String,
+        until: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evaluation: Option<Value>,
+    },
     /// The reply is stored, encrypted under the subscriber's key. `logged`: the memory holds it too.
     Answered { sealed: String, at: Timestamp, logged: bool },
     /// No reply was accepted, and the customer got the apology. Nothing was counted.
@@ -143,14 +149,17 @@ impl Exchange {
         matches!(&self.stage, Stage::Claimed { until, .. } if *until > now)
     }
 
-    pub(super) fn is_held_by(&self, holder: &str) -> bool {
+    /// Whether this invocation holds its claim.
+    #[must_use]
+    pub fn is_held_by(&self, holder: &str) -> bool {
         matches!(&self.stage, Stage::Claimed { owner, .. } if owner == holder)
     }
 
-    /// Whether it may be removed from the list when newer ones need its place. A reply that the memory lacks may not.
+    /// Whether it may be removed from the list when newer ones need its place. A reply that the memory lacks may not, nor
+    /// an evaluation that no record has.
     pub(super) fn may_go(&self, now: Timestamp) -> bool {
         match &self.stage {
-            Stage::Claimed { until, .. } => *until <= now,
+            Stage::Claimed { until, evaluation, .. } => *until <= now && evaluation.is_none(),
             Stage::Answered { logged, .. } => *logged,
             Stage::Apologised | Stage::Erased => true,
         }

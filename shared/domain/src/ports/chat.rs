@@ -12,9 +12,9 @@ use async_trait::async_trait;
 pub trait ChatAccounts: Store<Account> {
     /// At most one page of the accounts whose erasure is due by then, the longest due first. The list may lag behind.
     async fn erasures_due(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError>;
-    /// At most one page of the accounts with records or alerts that are not published, and without an erasure. The list may
-    /// lag behind.
-    async fn unpublished(&self) -> Result<Vec<SubscriberId>, StorageError>;
+    /// At most one page of the accounts with records or alerts that are not published, or with an evaluation that no record
+    /// has and whose claim has ended by then, and without an erasure. The list may lag behind.
+    async fn unpublished(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError>;
 }
 
 /// Links and sessions by the digests of their secrets, and the counters against abuse.

@@ -4,7 +4,7 @@ mod schedule;
 
 pub use schedule::run;
 
-use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record};
+use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record, take_evaluation_records};
 use domain::{
     ErrorCode, Operator, StepError,
     chat::{Account, Bridge, Refused, SubscriberId},
@@ -38,6 +38,8 @@ pub async fn begin(
     operator: Option<&Operator>,
 ) -> Result<(Versioned<Account>, bool), StepError> {
     let begin = |account: &mut Account, now| {
+        // Before the claims end: their invocations, which may still run, leave no record any more.
+        let mut records = take_evaluation_records(account, now, "its memory was erased", |_| true);
         if !account.begin_erasure(now) {
             return Change::nothing(false);
         }
@@ -47,7 +49,8 @@ pub async fn begin(
             facts["identity"] = json!(operator.identity());
             facts["reason"] = operator.reason().into();
         }
-        Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, facts)], true)
+        records.push(Record::chat(now, now, ChatStatus::Erased, facts));
+        Change::recorded(records, true)
     };
     Ok(journal.commit(account, begin).await?.settle().await)
 }

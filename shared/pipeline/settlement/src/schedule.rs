@@ -2,7 +2,7 @@
 
 use crate::{
     Ports,
-    settle::{settle, settled},
+    settle::{detailed, evaluation, settle, settled},
 };
 use audit::{Change, Record, TollStatus, chain::cut};
 use domain::{
@@ -173,13 +173,14 @@ fn has_waited(purchase: &Purchase, now: Timestamp) -> bool {
 /// alert: the payment may have reached us. Before it, changes nothing.
 async fn give_up(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Result<(), StepError> {
     let decide = |purchase: &mut Purchase, now: Timestamp| {
-        let triggered_at = purchase.received_at();
+        let (triggered_at, evaluation) = (purchase.received_at(), evaluation(purchase));
         if !has_waited(purchase, now) || purchase.is_held(now) || purchase.lapse(now, true).is_err() {
             return postpone(purchase, now);
         }
         let subject = purchase.id().reference();
         let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, why);
-        Change::recorded(vec![Record::toll(now, triggered_at, TollStatus::RpcUnreachable, why)], ()).alerting(alert)
+        let record = detailed(Record::toll(now, triggered_at, TollStatus::RpcUnreachable, why), evaluation);
+        Change::recorded(vec![record], ()).alerting(alert)
     };
     ports.journal.commit(purchase, decide).await?.settle().await;
     Ok(())
@@ -190,11 +191,11 @@ async fn lapse(ports: Ports<'_>, purchase: Versioned<Purchase>, why: &str) -> Re
     let decide = |purchase: &mut Purchase, now: Timestamp| {
         // An unanswered purchase has the record of its failure already. A claim has none: its invocation has ended in it.
         let has_record = matches!(purchase.stage(), Stage::Unanswered);
-        let triggered_at = purchase.received_at();
+        let (triggered_at, evaluation) = (purchase.received_at(), evaluation(purchase));
         if purchase.is_held(now) || purchase.lapse(now, false).is_err() {
             return Change::nothing(());
         }
-        let record = Record::toll(now, triggered_at, TollStatus::PaymentRejected, why);
+        let record = detailed(Record::toll(now, triggered_at, TollStatus::PaymentRejected, why), evaluation);
         Change::recorded(if has_record { Vec::new() } else { vec![record] }, ())
     };
     ports.journal.commit(purchase, decide).await?.settle().await;

@@ -8,7 +8,7 @@ use domain::{
     ports::{FacilitatorError, PaymentUse, Versioned},
     toll::{Problem, Purchase, Stage},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Asks the facilitator to settle a purchase whose answer is stored, and saves the outcome. The caller has counted the
 /// attempt (with the answer, or by [`Purchase::settle_again`]), so after a crash the next process knows of it.
@@ -56,6 +56,25 @@ pub async fn settle(
     Ok(ports.journal.commit(purchase, decide).await?.settle().await.0)
 }
 
+/// The authority gate's evaluation of a purchase whose stage is about to end, as details of the record of its end: that of a
+/// claim whose process has ended, or that of a stored answer (Authority Governance, RFC-0008). Otherwise an earlier record
+/// has it.
+pub(crate) fn evaluation(purchase: &Purchase) -> Option<Value> {
+    match purchase.stage() {
+        Stage::Working { evaluation, .. } => evaluation.as_ref().map(|evaluation| json!({ "authority": evaluation })),
+        Stage::Settling { answer, .. } => Some(json!({ "made": answer.facts })),
+        _ => None,
+    }
+}
+
+/// The record with these details, if there are any.
+pub(crate) fn detailed(record: Record, details: Option<Value>) -> Record {
+    match details {
+        Some(details) => record.with_details(details),
+        None => record,
+    }
+}
+
 /// Records that the transfer to us is made: the answer may be sent. Without an answer, a human gives the money back.
 pub(crate) fn settled(
     purchase: &mut Purchase,
@@ -65,6 +84,7 @@ pub(crate) fn settled(
     triggered_at: Timestamp,
 ) -> Change<()> {
     let made = purchase.answered().map(|answer| answer.facts.clone());
+    let evaluation = evaluation(purchase);
     match purchase.settled(transaction, is_confirmed, now) {
         Err(_) => Change::nothing(()),
         Ok(false) => {
@@ -72,7 +92,7 @@ pub(crate) fn settled(
             let record = Record::toll(now, triggered_at, TollStatus::Ok, "").with_details(facts);
             Change::recorded(vec![record], ())
         }
-        Ok(true) => alerted(purchase, "settled without an answer", now, triggered_at),
+        Ok(true) => alerted(purchase, "settled without an answer", now, triggered_at, evaluation),
     }
 }
 
@@ -85,14 +105,20 @@ pub fn owed(
     triggered_at: Timestamp,
 ) -> Change<()> {
     match purchase.settled(transaction, true, now) {
-        Ok(true) => alerted(purchase, why, now, triggered_at),
+        Ok(true) => alerted(purchase, why, now, triggered_at, None),
         Ok(false) | Err(_) => Change::nothing(()),
     }
 }
 
-fn alerted(purchase: &Purchase, why: &str, now: Timestamp, triggered_at: Timestamp) -> Change<()> {
+fn alerted(
+    purchase: &Purchase,
+    why: &str,
+    now: Timestamp,
+    triggered_at: Timestamp,
+    details: Option<Value>,
+) -> Change<()> {
     let detail = "a payment in USDC was settled and has no answer: give it back (oracle toll list)";
-    let record = Record::toll(now, triggered_at, TollStatus::RagFail, why);
+    let record = detailed(Record::toll(now, triggered_at, TollStatus::RagFail, why), details);
     let subject = purchase.id().reference();
     let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, detail);
     Change::recorded(vec![record], ()).alerting(alert)

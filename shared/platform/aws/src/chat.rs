@@ -23,7 +23,8 @@ const EXPIRES: &str = "expires_at";
 /// Where the index of open work lists the accounts whose erasure has not ended.
 const ERASURES: &str = "CHAT_ERASURE";
 
-/// Where the index lists the other accounts with records or alerts that are not published.
+/// Where the index lists the other accounts with records or alerts that are not published, at once, and those with an
+/// evaluation that no record has, from the end of its claim.
 const UNPUBLISHED: &str = "CHAT_UNPUBLISHED";
 
 /// Accounts that one look lists.
@@ -57,11 +58,12 @@ impl TableState for Account {
     const LIST: &str = "chat erasures read";
     const OPERATION: &str = "CHAT";
 
-    /// An account is listed while its memory is being erased, and while records or alerts are not published: usually for the
-    /// moment until the call that saved them has published them.
+    /// An account is listed while its memory is being erased, and while records or alerts are not published or an exchange
+    /// has no record: usually until the call that claimed the exchange has published its record.
     fn open(&self) -> Option<(&'static str, Timestamp)> {
         let erasing = self.erasure().map(|erasure| (ERASURES, erasure.due()));
-        erasing.or_else(|| (!self.trail().is_published()).then_some((UNPUBLISHED, Timestamp::from_millis(0))))
+        let unpublished = (!self.trail().is_published()).then_some(Timestamp::from_millis(0));
+        erasing.or_else(|| unpublished.or_else(|| self.evaluation_due()).map(|due| (UNPUBLISHED, due)))
     }
 }
 
@@ -71,8 +73,8 @@ impl ChatAccounts for DynamoSales {
         self.open::<Account>(ERASURES, Part::Until(until), PAGE).await
     }
 
-    async fn unpublished(&self) -> Result<Vec<SubscriberId>, StorageError> {
-        self.open::<Account>(UNPUBLISHED, Part::From(Timestamp::from_millis(0)), PAGE).await
+    async fn unpublished(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        self.open::<Account>(UNPUBLISHED, Part::Until(until), PAGE).await
     }
 }
 
@@ -159,12 +161,24 @@ mod tests {
         audited::stored,
         items::{DUE, WORK, parse_document},
     };
+    use domain::chat::Ask;
+    use std::time::Duration;
 
     #[test]
     fn what_is_stored_is_read_again_and_what_is_malformed_is_an_error() {
         let id = SubscriberId::parse("d".repeat(64)).unwrap();
         let mut account = Account::new(id.clone());
         assert!(!stored(&account, 3, "token").unwrap().contains_key(WORK));
+        let ask = Ask {
+            id: ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap(),
+            fingerprint: "f".to_owned(),
+            owner: "o".to_owned(),
+            is_free: true,
+            evaluation: "e".into(),
+        };
+        account.claim(&ask, Timestamp::from_seconds(5), Duration::from_secs(35));
+        let claimed = stored(&account, 4, "token").unwrap();
+        assert_eq!((text(&claimed, WORK), &claimed[DUE]), (Some("CHAT_UNPUBLISHED"), &numeral(40_000)));
         account.begin_erasure(Timestamp::from_seconds(10));
         let mut item = stored(&account, 4, "token").unwrap();
         assert_eq!((text(&item, WORK), &item[DUE]), (Some("CHAT_ERASURE"), &numeral(130_000)));

@@ -29,9 +29,11 @@ impl ChatAccounts for World {
         .await
     }
 
-    async fn unpublished(&self) -> Result<Vec<SubscriberId>, StorageError> {
+    async fn unpublished(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
         self.stored("accounts.unpublished", |state| {
-            let is_listed = |account: &Account| !account.is_erasing() && !account.trail().is_published();
+            let is_due = |account: &Account| account.evaluation_due().is_some_and(|due| due <= until);
+            let is_listed =
+                |account: &Account| !account.is_erasing() && (!account.trail().is_published() || is_due(account));
             let listed = state.accounts.values().filter(|(account, _)| is_listed(account));
             listed.take(PAGE).map(|(account, _)| account.id().clone()).collect()
         })

@@ -46,6 +46,8 @@ pub(super) struct Checker {
     pub(super) alerted: Alerted,
     left: Vec<Left>,
     tokens: BTreeSet<String>,
+    /// The tasks that asked the model, by exchange: the authority gate has let the message of each through.
+    evaluated: BTreeMap<u64, BTreeSet<u64>>,
 }
 
 impl Checker {
@@ -62,11 +64,15 @@ impl Checker {
             wished: BTreeSet::new(),
             left,
             tokens: BTreeSet::new(),
+            evaluated: BTreeMap::new(),
         }
     }
 
-    /// Checks a prompt that the model received for this request.
-    pub(super) fn prompted(&self, asked: &Asked, prompt: &str) -> Checked {
+    /// Checks a prompt that the model received for this request, whose task has this id.
+    pub(super) fn prompted(&mut self, task: u64, asked: &Asked, prompt: &str) -> Checked {
+        if let Some(exchange) = asked.exchange {
+            self.evaluated.entry(exchange).or_default().insert(task);
+        }
         for (exchange, owner) in &self.owners {
             if !prompt.contains(&word(*exchange)) {
                 continue;

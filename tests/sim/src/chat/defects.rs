@@ -11,6 +11,8 @@ pub enum ChatDefect {
     AccountLost,
     /// An account is saved without its sealed replies.
     CountWithoutReply,
+    /// An account is saved without the evaluations of its claims.
+    EvaluationLost,
     /// Subscribers are not saved, but the store reports success.
     SubscriberLost,
     /// The store returns subscribers without their subscriptions, so that an old report replaces a newer one.
@@ -50,10 +52,11 @@ pub enum ChatDefect {
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 26] = [
+pub const DEFECTS: [ChatDefect; 27] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
+    ChatDefect::EvaluationLost,
     ChatDefect::SubscriberLost,
     ChatDefect::OldReportKept,
     ChatDefect::BridgeVersionIgnored,

@@ -57,6 +57,11 @@ impl Store<Account> for Ports {
                 let without = serde_json::from_value(document).unwrap_or_else(|_| account.clone());
                 store.save(&without, expected).await
             }
+            Some(ChatDefect::EvaluationLost) => {
+                let mut without = account.clone();
+                drop(without.take_evaluations(|_| true));
+                store.save(&without, expected).await
+            }
             _ => store.save(account, expected).await,
         }
     }
@@ -71,8 +76,8 @@ impl ChatAccounts for Ports {
         self.world.erasures_due(until).await
     }
 
-    async fn unpublished(&self) -> Result<Vec<SubscriberId>, StorageError> {
-        self.world.unpublished().await
+    async fn unpublished(&self, until: Timestamp) -> Result<Vec<SubscriberId>, StorageError> {
+        self.world.unpublished(until).await
     }
 }
 

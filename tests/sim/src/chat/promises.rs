@@ -29,7 +29,8 @@ pub enum Promise {
     Help,
     /// A link signs in once, and only in the browser that requested it.
     SignIn,
-    /// Every reply has one record, and no record stays pending.
+    /// Every reply has one record, every evaluation of the authority gate after which the model is asked has a record, and no
+    /// record stays pending.
     Recorded,
     /// After the faults end, every call is answered.
     Recovers,

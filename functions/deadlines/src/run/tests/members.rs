@@ -6,7 +6,9 @@ use bridge::AcceptanceRequest;
 use domain::{
     EmailAddress, Operator, Secret,
     audit_trail::Audited,
-    chat::{Account, Bridge, BridgeEvent, CURRENT_AGREEMENT, SubscriberId, SubscriberKey, sign_in_mails},
+    chat::{
+        Account, Ask, Bridge, BridgeEvent, CURRENT_AGREEMENT, ExchangeId, SubscriberId, SubscriberKey, sign_in_mails,
+    },
     ports::{Mailbox, OutgoingMail, StoredMails},
     texts,
 };
@@ -147,6 +149,33 @@ fn records_that_could_not_be_published_are_published_by_a_later_run() {
     assert_eq!(run_once(&world, true), Some(Report { due: 3, failed: 0, left: 0 }));
     assert_eq!(waiting(&world), 0);
     assert_eq!(run_once(&world, true), Some(Report::default()), "nothing is listed any more");
+}
+
+/// The process that had claimed a message ended, and the customer makes no further call.
+#[test]
+fn the_evaluation_of_an_interrupted_exchange_is_recorded_by_a_later_run() {
+    let world = world([]);
+    let ask = Ask {
+        id: ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap(),
+        fingerprint: "f".to_owned(),
+        owner: "o".to_owned(),
+        is_free: true,
+        evaluation: "e".into(),
+    };
+    let (journal, somebody) = (memories(&world).journal, SubscriberId::parse("e".repeat(64)).unwrap());
+    testkit::run(async {
+        let claim = |account: &mut Account, now| Change::save(account.claim(&ask, now, HOUR));
+        journal.commit(journal.load(&somebody).await.unwrap(), claim).await.unwrap().settle().await;
+    })
+    .unwrap();
+    assert_eq!(run_once(&world, true), Some(Report::default()), "it may still run");
+    world.advance(HOUR);
+    for due in [1, 0] {
+        assert_eq!(run_once(&world, true), Some(Report { due, failed: 0, left: 0 }));
+        let records = world.state().records();
+        let recorded: Vec<_> = records.iter().filter(|line| line["event"] == "authority_evaluated").collect();
+        assert_eq!((recorded.len(), &recorded[0]["details"]["authority"]), (1, &"e".into()));
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn doubtful() -> Purchase {
     let id = purchase_id(&"b".repeat(64)).unwrap();
     let paid = Paid::Signed(Box::new(signed));
     let mut sold = Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), paid, NOW);
-    assert_eq!(sold.claim("one", NOW, Duration::from_secs(30)), Claimed::Granted);
+    assert_eq!(sold.claim("one", NOW, Duration::from_secs(30), Value::Null), Claimed::Granted);
     let answer = Answered { body: "{}".to_owned(), facts: Value::Null, at: NOW };
     sold.answer("one", answer, NOW).unwrap();
     sold.settled("0xcd", false, NOW).unwrap();
@@ -103,7 +103,7 @@ fn a_purchase_says_what_is_known_of_its_money() {
     let mut exhausted = transferred("f");
     assert!(why(&exhausted).ends_with("may ask again"));
     while !exhausted.is_exhausted() {
-        exhausted.claim("one", NOW, Duration::from_secs(1));
+        exhausted.claim("one", NOW, Duration::from_secs(1), Value::Null);
         exhausted.give_up("one", true).unwrap();
     }
     assert!(why(&exhausted).ends_with("no attempt follows"));

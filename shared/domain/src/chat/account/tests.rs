@@ -16,7 +16,8 @@ fn id(n: u64) -> ExchangeId {
 }
 
 fn ask(n: u64, is_free: bool) -> Ask {
-    Ask { id: id(n), fingerprint: format!("text {n}"), owner: format!("owner {n}"), is_free }
+    let evaluation = Value::from(format!("evaluation {n}"));
+    Ask { id: id(n), fingerprint: format!("text {n}"), owner: format!("owner {n}"), is_free, evaluation }
 }
 
 fn answered(account: &mut Account, n: u64, is_free: bool, now: Timestamp) {
@@ -201,8 +202,34 @@ fn a_full_list_keeps_what_is_running_and_lets_go_of_what_was_abandoned() {
     assert!(account.exchange(&id(1)).is_some(), "its invocation may still answer");
     assert_eq!(account.exchange(&id(2)), None);
     assert_eq!(account.claim(&ask(21, false), at(40), LEASE), Claimed::Granted);
+    assert!(account.exchange(&id(1)).is_some(), "no record has its evaluation");
+    assert_eq!(account.take_evaluations(|exchange| !exchange.is_open(at(40))), [(id(1), Value::from("evaluation 1"))]);
+    assert_eq!(account.claim(&ask(22, false), at(40), LEASE), Claimed::Granted);
     assert_eq!(account.exchange(&id(1)), None);
     assert!(account.exchange(&id(20)).is_some() && account.exchange(&id(21)).is_some());
+}
+
+/// Otherwise the evaluation of a message whose process died would leave no record.
+#[test]
+fn an_evaluation_stays_with_its_claim_until_it_is_taken_or_the_exchange_has_ended() {
+    let mut account = account();
+    for n in 1..=3 {
+        assert_eq!(account.claim(&ask(n, false), at(n as i64), LEASE), Claimed::Granted);
+    }
+    assert_eq!(account.evaluation_due(), Some(at(41)));
+    account.apologise(&id(1), "owner 1").unwrap();
+    assert_eq!(
+        (account.evaluation_due(), account.take_evaluations(|exchange| exchange.id == id(1))),
+        (Some(at(42)), vec![])
+    );
+    let mut stored = serde_json::to_value(&account).unwrap();
+    assert_eq!(serde_json::from_value::<Account>(stored.clone()).unwrap(), account);
+    stored["exchanges"][1]["stage"].as_object_mut().unwrap().remove("evaluation").unwrap();
+    let earlier: Account = serde_json::from_value(stored).unwrap();
+    assert_eq!(earlier.evaluation_due(), Some(at(43)), "a claim of an earlier version has none");
+    assert_eq!(account.take_evaluations(|_| true).len(), 2);
+    assert_eq!((account.evaluation_due(), account.take_evaluations(|_| true).len()), (None, 0));
+    account.answer(&id(2), "owner 2", "reply".to_owned(), at(5)).unwrap();
 }
 
 #[test]

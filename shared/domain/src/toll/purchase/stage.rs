@@ -11,8 +11,13 @@ use serde_json::Value;
 pub enum Stage {
     /// There is no answer; the facilitator was only asked whether the payment is valid.
     Unanswered,
-    /// One invocation has claimed the answer.
-    Working { owner: String, until: Timestamp },
+    /// One invocation has claimed the answer. `evaluation` is the authority gate's, which no record has yet.
+    Working {
+        owner: String,
+        until: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evaluation: Option<Value>,
+    },
     /// The answer is stored. The settlement was requested, and its success is not confirmed.
     Settling {
         answer: Box<Answered>,

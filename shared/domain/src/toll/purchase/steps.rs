@@ -2,6 +2,7 @@
 
 use super::{Answered, Claimed, List, Paid, Problem, Purchase, Refused, Stage};
 use crate::Timestamp;
+use serde_json::Value;
 use std::time::Duration;
 
 /// The most that the chain's clock may be behind ours when a payment expires.
@@ -30,13 +31,15 @@ const REMIND_AFTER: Duration = Duration::from_secs(24 * 3600);
 const TRANSFER_HOLDS: Duration = Duration::from_secs(3600);
 
 impl Purchase {
-    /// Claims the answer, for the duration of the lease.
-    pub fn claim(&mut self, owner: &str, now: Timestamp, lease: Duration) -> Claimed {
+    /// Claims the answer, for the duration of the lease. The claim has the authority gate's evaluation of the question, in the
+    /// form of its record.
+    pub fn claim(&mut self, owner: &str, now: Timestamp, lease: Duration, evaluation: Value) -> Claimed {
         match &self.stage {
-            Stage::Working { owner: other, until } if *until > now && other != owner => Claimed::Busy,
+            Stage::Working { owner: other, until, .. } if *until > now && other != owner => Claimed::Busy,
             Stage::Unanswered if self.is_exhausted() => Claimed::Ended,
             Stage::Unanswered | Stage::Working { .. } => {
-                self.stage = Stage::Working { owner: owner.to_owned(), until: now.plus(lease) };
+                let (owner, until) = (owner.to_owned(), now.plus(lease));
+                self.stage = Stage::Working { owner, until, evaluation: Some(evaluation) };
                 Claimed::Granted
             }
             Stage::Settling { .. } | Stage::Settled { .. } | Stage::Lapsed { .. } | Stage::Owed { .. } => {

@@ -32,19 +32,19 @@ const LEASE: Duration = Duration::from_secs(30);
 #[test]
 fn one_invocation_makes_the_answer_and_another_follows_it_when_it_dies() {
     let mut purchase = purchase();
-    assert_eq!(purchase.claim("one", at(10), LEASE), Claimed::Granted);
-    assert_eq!(purchase.claim("two", at(39), LEASE), Claimed::Busy);
-    assert_eq!(purchase.claim("two", at(40), LEASE), Claimed::Granted);
+    assert_eq!(purchase.claim("one", at(10), LEASE, Value::Null), Claimed::Granted);
+    assert_eq!(purchase.claim("two", at(39), LEASE, Value::Null), Claimed::Busy);
+    assert_eq!(purchase.claim("two", at(40), LEASE, Value::Null), Claimed::Granted);
     assert_eq!(purchase.answer("one", answered(), at(41)), Err(Refused));
     assert_eq!(purchase.give_up("one", true), Err(Refused));
     assert_eq!(purchase.answer("two", answered(), at(41)), Ok(()));
-    assert_eq!(purchase.claim("three", at(99), LEASE), Claimed::Ended);
+    assert_eq!(purchase.claim("three", at(99), LEASE, Value::Null), Claimed::Ended);
 }
 
 #[test]
 fn what_is_settled_is_never_lapsed_and_money_without_an_answer_is_owed() {
     let mut paid = purchase();
-    paid.claim("one", at(10), LEASE);
+    paid.claim("one", at(10), LEASE, Value::Null);
     paid.answer("one", answered(), at(20)).unwrap();
     assert_eq!(paid.next(), Some((List::Machines, at(80))));
     assert_eq!(paid.settled("0xt", false, at(21)), Ok(false));
@@ -97,7 +97,7 @@ fn a_refusal_after_an_unknown_outcome_is_no_refusal() {
     };
     let settling = || {
         let mut purchase = purchase();
-        purchase.claim("one", at(10), LEASE);
+        purchase.claim("one", at(10), LEASE, Value::Null);
         purchase.answer("one", answered(), at(20)).unwrap();
         purchase
     };
@@ -143,11 +143,27 @@ fn the_stages_of_an_earlier_version_are_read() {
     }
 }
 
+/// Otherwise the evaluation of a question whose process died would leave no record.
+#[test]
+fn a_claim_has_its_evaluation() {
+    let mut claimed = purchase();
+    claimed.claim("one", at(10), LEASE, "e".into());
+    let mut stored = serde_json::to_value(&claimed).unwrap();
+    assert_eq!(stored["stage"]["evaluation"], "e");
+    assert_eq!(serde_json::from_value::<Purchase>(stored.clone()).unwrap(), claimed);
+    stored["stage"].as_object_mut().unwrap().remove("evaluation").unwrap();
+    let earlier: Purchase = serde_json::from_value(stored).unwrap();
+    assert!(
+        matches!(earlier.stage(), Stage::Working { evaluation: None, .. }),
+        "a claim of an earlier version has none"
+    );
+}
+
 /// The schedule looks at nothing that an invocation still works on, even if the payment has expired meanwhile.
 #[test]
 fn a_claim_is_left_alone_until_its_lease_ends() {
     let mut claimed = purchase();
-    claimed.claim("one", at(150), LEASE);
+    claimed.claim("one", at(150), LEASE, Value::Null);
     assert_eq!(claimed.lapses_at(), at(160));
     assert_eq!(claimed.next(), Some((List::Machines, at(180))));
     assert!(claimed.is_held(at(179)) && !claimed.is_held(at(180)));
@@ -194,7 +210,7 @@ fn a_purchase_with_waiting_records_is_on_the_schedules_list() {
 #[test]
 fn a_settlement_that_an_earlier_version_stored_is_read() {
     let mut settling = purchase();
-    settling.claim("one", at(10), LEASE);
+    settling.claim("one", at(10), LEASE, Value::Null);
     settling.answer("one", answered(), at(20)).unwrap();
     settling.not_settled(Problem { why: "why".to_owned(), is_refusal: true }).unwrap();
     let mut stored = serde_json::to_value(&settling).unwrap();
@@ -213,7 +229,7 @@ fn a_purchase_shows_what_it_is_for_and_what_it_reached() {
     assert_eq!((paid.query_hash(), paid.stream()), ("q", paid.id().as_str().to_owned()));
     assert!(paid.signed().is_some_and(|signed| signed.nonce == "0x2"));
     assert_eq!((paid.transaction(), paid.answered()), (None, None));
-    paid.claim("one", at(10), LEASE);
+    paid.claim("one", at(10), LEASE, Value::Null);
     paid.answer("one", answered(), at(20)).unwrap();
     assert_eq!((paid.transaction(), paid.answered()), (None, Some(&answered())));
     paid.settled("0xt", true, at(21)).unwrap();
@@ -237,12 +253,12 @@ fn a_purchase_gets_a_few_attempts_at_its_answer() {
     let mut unpaid = purchase();
     for count in 0..MOST_UNANSWERED {
         for is_counted in [false, true] {
-            assert_eq!(unpaid.claim("one", at(10), LEASE), Claimed::Granted, "{count}");
+            assert_eq!(unpaid.claim("one", at(10), LEASE, Value::Null), Claimed::Granted, "{count}");
             unpaid.give_up("one", is_counted).unwrap();
         }
     }
     assert!(unpaid.is_exhausted());
-    assert_eq!(unpaid.claim("one", at(10), LEASE), Claimed::Ended);
+    assert_eq!(unpaid.claim("one", at(10), LEASE, Value::Null), Claimed::Ended);
     assert_eq!(unpaid.next(), Some((List::Machines, at(160))));
     let stored = serde_json::to_value(&unpaid).unwrap();
     assert!(serde_json::from_value::<Purchase>(stored).unwrap().is_exhausted());

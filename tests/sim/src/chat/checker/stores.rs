@@ -62,6 +62,13 @@ impl Checker {
             Promise::NotForNothing.require(unlogged == 0, || format!("the memory lacks {unlogged} replies"))?;
             Self::generations(&state, account.memory().as_str())?;
         }
+        for (exchange, tasks) in &self.evaluated {
+            let is_its_own =
+                |details: &Value| number(&details["exchange"]) == *exchange && details["authority"].is_object();
+            let recorded = records.iter().filter(|record| is_its_own(&record["details"])).count();
+            let text = || format!("exchange {exchange} has {} evaluations and {recorded} records of one", tasks.len());
+            Promise::Recorded.require(recorded >= tasks.len(), text)?;
+        }
         for (subscriber, (known, _)) in &state.subscribers {
             let waiting = known.trail().outbox().len();
             Promise::Recorded.require(waiting == 0, || format!("{waiting} records of {subscriber:?} wait"))?;

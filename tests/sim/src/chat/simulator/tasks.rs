@@ -99,7 +99,7 @@ impl<'h> Simulator<'h> {
         }
         if let Work::Request { asked, .. } = &task.work {
             for (_, prompt) in prompts {
-                self.checker.prompted(asked, &format!("{}\n{}", prompt.instruction, prompt.content))?;
+                self.checker.prompted(id, asked, &format!("{}\n{}", prompt.instruction, prompt.content))?;
             }
         }
         let now = self.now();
