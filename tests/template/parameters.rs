@@ -1,11 +1,13 @@
-//! Parameters: which combinations are allowed, what fits a new account, and which outputs a deployment has for DNS.
+//! Parameters: which combinations are allowed, what fits a new account, what the firewall costs, and which outputs a
+//! deployment has for DNS.
 
 use crate::{
     assert_rule,
-    model::{Template, events, list, number, target},
-    patch::{change, omit, property, remove, set},
+    model::{Template, events, list, number, root, target},
+    patch::{change, edit, omit, property, push, remove, set},
 };
 use serde_json::{Value, json};
+use std::fs;
 
 /// A parameter that requires another one: the deployment is refused before it creates anything, not after half an hour.
 const NEEDS: [(&str, &str); 2] = [("DomainName", "CertificateArn"), ("CertificateArn", "DomainName")];
@@ -133,4 +135,28 @@ fn a_stack_that_is_not_set_up_yet_is_quiet() {
         let age = property(id, "EventInvokeConfig/MaximumEventAgeInSeconds");
         assert_rule(rule, set(&age, json!(too_long)), &format!("{id}: the runs of hours"));
     }
+}
+
+/// A web ACL costs 5 USD a month, and each of its rules 1.
+fn the_firewall_is_priced_with_all_its_rules(template: &Template) -> Vec<String> {
+    let month = 5 + list(&template.resource("SiteFirewall")["Properties"]["Rules"]).len();
+    let prices = fs::read_to_string(root().join("infra/prices.toml")).expect("the prices");
+    let guide = fs::read_to_string(root().join("infra/README.md")).expect("the guide");
+    let parameter = template.section("Parameters")["Firewall"]["Description"].as_str().unwrap_or_default();
+    let texts = [
+        ("infra/prices.toml", prices.as_str(), format!("firewall_month = {month}.00")),
+        ("infra/README.md", guide.as_str(), format!("saves about {month} USD a month")),
+        ("the parameter Firewall", parameter, format!("about {month} USD a month")),
+    ];
+    let without = texts.into_iter().filter(|(_, text, price)| !text.contains(price));
+    without.map(|(place, _, price)| format!("{place} does not say {price:?}")).collect()
+}
+
+#[test]
+fn texts_and_prices_name_what_the_firewall_costs() {
+    let rule = the_firewall_is_priced_with_all_its_rules;
+    for place in ["infra/prices.toml", "infra/README.md", "the parameter Firewall"] {
+        assert_rule(rule, push(&property("SiteFirewall", "Rules"), json!({})), place);
+    }
+    assert_rule(rule, edit("/Parameters/Firewall/Description", "about 9 USD", "about 8 USD"), "the parameter Firewall");
 }
