@@ -85,7 +85,8 @@ pub(crate) async fn ask(
     // store fails.
     let evaluation = evaluate(asked.message.as_str(), asked.locale.as_deref());
     if let Some(refusal) = Refusal::of(&evaluation) {
-        let recorded = async { declined(ports, account_memory::ready(ports, who).await?, &asked, &evaluation).await };
+        let recorded =
+            async { declined(ports, account_memory::ready(ports, who).await?, &asked, &evaluation, None).await };
         report_unrecorded(ports, recorded.await);
         return Ok(Reply::json(422, &json!(refusal)));
     }
@@ -166,18 +167,25 @@ pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: ChatErr
 /// burst of sixty, the most that a test sends, is recorded whole.
 const RECORD_ATTEMPTS: u32 = 8;
 
-/// Records that the authority gate declined a message. A customer can send many such messages at once.
+/// Records that the authority gate declined a message, and releases its claim with the same write: if that fails, the claim
+/// stays and its evaluation is recorded later. A customer can send many such messages at once.
 async fn declined(
     ports: Ports<'_>,
     mut account: Versioned<Account>,
     asked: &ExchangeRequest,
     evaluation: &Evaluation,
+    claim: Option<&Ask>,
 ) -> Result<(), ChatError> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
     let is_escalated = escalated(&facts).is_some();
-    let decline = |account: &mut Account, now| match account.count_declined(is_escalated, now) {
-        true => Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ()),
-        false => Change::nothing(()),
+    let decline = |account: &mut Account, now| {
+        // Refused if another invocation has taken the claim over, or the memory is being erased.
+        let is_released = claim.is_some_and(|ask| account.release(&ask.id, &ask.owner).is_ok());
+        match account.count_declined(is_escalated, now) {
+            true => Change::recorded(vec![Record::chat(now, asked.at, ChatStatus::Declined, facts.clone())], ()),
+            false if is_released => Change::save(()),
+            false => Change::nothing(()),
+        }
     };
     let who = account.value.id().clone();
     for _ in 0..RECORD_ATTEMPTS {
@@ -325,12 +333,7 @@ async fn granted(
             Ok(of_known(asked, &stored, free_left(access, &account.value)))
         }
         Err(NotAnswered::Declined(evaluation)) => {
-            // A claim that cannot be released ends with its lease.
-            let recorded = async {
-                let (account, ()) = ports.journal.commit(account, release).await?.unsettled();
-                declined(ports, account, asked, &evaluation).await
-            };
-            report_unrecorded(ports, recorded.await);
+            report_unrecorded(ports, declined(ports, account, asked, &evaluation, Some(ask)).await);
             Ok(Reply::json(422, &json!(Refusal::of(&evaluation))))
         }
         Err(NotAnswered::Failed(error)) => {

@@ -230,27 +230,38 @@ impl PaidRequest<'_> {
                 }
             }
         }
-        let fingerprint = self.fingerprint();
         if let Some(name) = name {
             let (store, id) = (self.ports.journal.store, purchase.value.id().clone());
-            if !name.take(store, fingerprint.clone(), id, now).await? {
+            if !name.take(store, self.fingerprint(), id, now).await? {
                 return Ok(reply::in_progress());
             }
         }
         let owner = self.ports.randomness.token();
-        let evaluation = json!(self.evaluation.envelope());
-        let claim = |purchase: &mut Purchase, now: Timestamp| {
+        let (purchase, begun) = self.ports.journal.commit(purchase, self.claim(&owner)).await?.unsettled();
+        match begun {
+            Begun::Granted => self.answer(purchase, &owner).await,
+            Begun::Other => Ok(self.repeated(purchase, reply::other_payload(), OTHER_REQUEST).await),
+            // Another request is making the answer or has made it: the next request finds it.
+            Begun::Busy | Begun::Ended => Ok(reply::in_progress()),
+        }
+    }
+
+    /// Claims a purchase of this question. The claim has the gate's evaluation, so that a record of it follows although the
+    /// process ends (Authority Governance, RFC-0008).
+    fn claim(&self, owner: &str) -> impl Fn(&mut Purchase, Timestamp) -> Change<Begun> {
+        let (fingerprint, evaluation) = (self.fingerprint(), json!(self.evaluation.envelope()));
+        move |purchase, now| {
             if !purchase.is_for(&fingerprint) {
                 return Change::nothing(Begun::Other);
             }
-            // The evaluation of an earlier claim, whose process has ended if this one is granted.
+            // That of an earlier claim, whose process has ended if this one is granted.
             let interrupted = match purchase.stage() {
-                Stage::Working { owner: other, evaluation, .. } if *other != owner => evaluation.clone(),
+                Stage::Working { owner: other, evaluation, .. } if other != owner => evaluation.clone(),
                 _ => None,
             };
-            match purchase.claim(&owner, now, self.settings.lease, evaluation.clone()) {
+            match purchase.claim(owner, now, self.settings.lease, evaluation.clone()) {
                 Claimed::Granted => {
-                    let interrupted = interrupted.filter(|_| purchase.repeat()).map(|interrupted| {
+                    let interrupted = interrupted.map(|interrupted| {
                         let record = Record::toll(now, self.asked_at, TollStatus::RagFail, "its process ended");
                         record.with_details(json!({ "authority": interrupted }))
                     });
@@ -259,13 +270,6 @@ impl PaidRequest<'_> {
                 Claimed::Busy => Change::nothing(Begun::Busy),
                 Claimed::Ended => Change::nothing(Begun::Ended),
             }
-        };
-        let (purchase, begun) = self.ports.journal.commit(purchase, claim).await?.unsettled();
-        match begun {
-            Begun::Granted => self.answer(purchase, &owner).await,
-            Begun::Other => Ok(self.repeated(purchase, reply::other_payload(), OTHER_REQUEST).await),
-            // Another request is making the answer or has made it: the next request finds it.
-            Begun::Busy | Begun::Ended => Ok(reply::in_progress()),
         }
     }
 

@@ -61,6 +61,32 @@ fn a_refusal_because_of_an_earlier_message_does_not_wait_for_a_store() {
     assert_eq!(unrecorded(&world), 1);
 }
 
+/// The process dies at the write that releases the claim and records why the message is declined: either way a record
+/// follows (Authority Governance, RFC-0008).
+#[test]
+fn a_refusal_because_of_an_earlier_message_is_recorded_although_the_process_dies() {
+    for death in [Fault::CrashBefore, Fault::CrashAfter] {
+        let (world, cookie) = subscribed(PaidPlan::Chat);
+        answers_in_general_terms(&world);
+        for (n, text) in (1..).zip(["I am pregnant.", "We want to paint the shop green."]) {
+            assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
+        }
+        let mut saves = 0;
+        world.surround(Box::new(move |name, _| {
+            saves += usize::from(name == "accounts.save");
+            let fault = (name == "accounts.save" && saves == 2).then_some(death);
+            testkit::Passage { before: Duration::ZERO, fault, after: Duration::ZERO }
+        }));
+        assert!(send(&world, asking(20, "Is ibuprofen fine?", &cookie)).is_none(), "{death:?}");
+        world.advance(Duration::from_secs(36));
+        assert_eq!(ask(&world, 21, QUESTION, &cookie).status(), 200);
+        let records = world.state().records();
+        let its = records.iter().filter(|line| line["details"]["exchange"] == json!(id(20)));
+        let evaluated = its.filter(|line| line["details"]["authority"].is_object()).count();
+        assert_eq!(evaluated, 1, "{death:?}");
+    }
+}
+
 /// Says a sentence that every governed domain accepts as a narrative answer.
 fn answers_in_general_terms(world: &testkit::World) {
     world.state().model = Some(Box::new(|_, _| {

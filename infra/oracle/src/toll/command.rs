@@ -105,7 +105,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     fn of(purchase: &Purchase) -> Option<Self> {
-        let (_, since) = purchase.next().filter(|(list, _)| *list == List::Humans)?;
+        let (_, since) = purchase.due().filter(|(list, _)| *list == List::Humans)?;
         let overdue = matches!(purchase.stage(), Stage::Owed { .. } | Stage::Lapsed { .. });
         Some(Self { work: "toll", since: since.to_iso(), overdue, purchase: row(purchase) })
     }

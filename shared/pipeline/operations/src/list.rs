@@ -269,7 +269,7 @@ mod tests {
     use crate::testing::{at, dead, declined, people, ports, sale, world_of};
     use domain::inbox::Reply;
     use domain::money::{DisputeStatus, ObjectId, PaymentId, PaymentReport};
-    use domain::sale::Charge;
+    use domain::sale::{Charge, HumanLock};
     use serde_json::json;
     use testkit::run;
     use testkit::sale::WithField;
@@ -344,7 +344,7 @@ mod tests {
 
     /// Delivered, lost, and declined when it was made again; the mail with sources of help is a dead letter.
     fn served_in_a_crisis() -> Sale {
-        declined(people(1), true, -10).with("mail", Mail::Sent { at: at(-400) }).with("refund_letter", dead(-5))
+        declined(HumanLock::Never, true, -10).with("mail", Mail::Sent { at: at(-400) }).with("refund_letter", dead(-5))
     }
 
     /// The bank waits for an answer.

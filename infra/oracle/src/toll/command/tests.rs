@@ -80,6 +80,7 @@ fn what_waits_for_a_human_is_listed_while_its_records_wait() {
     world.state().purchases.insert(owed.id().clone(), (owed, 1));
     let listed = |list| wait(listed(&world, list)).unwrap().len();
     assert_eq!((listed(List::Humans), listed(List::Machines)), (1, 0));
+    assert_eq!(wait(waiting(&world)).unwrap().len(), 1);
 }
 
 #[test]
