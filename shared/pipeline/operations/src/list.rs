@@ -141,7 +141,8 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
         replies: sale.waiting_replies().count(),
         email_tag: sale.email_tag().map(str::to_owned),
         undecided: *sale.money() == Money::Kept
-            && matches!(sale.fulfilment(), Fulfilment::Failed { .. } | Fulfilment::Unusable { .. }),
+            && matches!(sale.fulfilment(), Fulfilment::Failed { .. } | Fulfilment::Unusable { .. })
+            && !sale.is_declined_for_good(),
     })
 }
 
@@ -150,18 +151,8 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
 /// # Errors
 /// [`StorageError`].
 pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, StorageError> {
-    // A sale is only on the list of its first work. The others of these works, and work in flight, precede a reply. A
-    // mail precedes it if the question is declined and a verdict was mailed.
-    let works = [
-        Work::Reply,
-        Work::Review,
-        Work::Declined,
-        Work::Dispute,
-        Work::Refund,
-        Work::RefundFailed,
-        Work::DeadLetter,
-        Work::UnknownMail,
-    ];
+    // A sale is only on the list of its first work. The others of these works, and work in flight, precede a reply.
+    let works = [Work::Reply, Work::Review, Work::Declined, Work::Dispute, Work::Refund, Work::RefundFailed];
     let mut found = of_works(ports, &works, now).await?;
     for sale in sales(ports, Work::InFlight, None).await? {
         found.extend(row(&sale, now));
