@@ -70,6 +70,11 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
     let found = purchase(&odd).unwrap();
     assert!(matches!(found.stage(), Stage::Owed { .. }));
     assert!((found.dollars() - 0.06).abs() < f64::EPSILON, "what is given back");
+    // More millionths than 32 bits hold.
+    let huge = transferred(50_000_000_000);
+    assert_eq!(show(&huge, "/query", TRANSACTION).status(), 409);
+    assert!((purchase(&huge).unwrap().dollars() - 50_000.0).abs() < f64::EPSILON);
+    assert!(huge.state().log.values().any(|line| line.contains("\"amount_usdc\":50000.0,")));
     let dear = transferred(250_000);
     let reply = show(&dear, "/query", TRANSACTION);
     assert_eq!(reply.status(), 402);

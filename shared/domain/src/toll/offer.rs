@@ -56,9 +56,10 @@ const ANALYZE: Row = Row {
     description: "A verdict on a text of up to 20,000 characters with five analysed dimensions.",
 };
 
-/// Millionths of a dollar in dollars.
+/// Millionths of a dollar in dollars. A payer may transfer any amount, and operators send this figure back.
+#[allow(clippy::cast_precision_loss, reason = "exact below 2^53 millionths, nine thousand million dollars")]
 pub(crate) fn dollars(millionths: u64) -> f64 {
-    f64::from(u32::try_from(millionths).unwrap_or(u32::MAX)) / 1_000_000.0
+    millionths as f64 / 1_000_000.0
 }
 
 impl Offer {
