@@ -121,18 +121,23 @@ impl Breaker {
         now.plus((policy.reopen.after(outage) / 2).min(policy.reopen.least))
     }
 
-    /// Records that a call failed with all its attempts. Returns true when this opened the breaker.
-    pub fn failed(&mut self, now: Timestamp, policy: &BreakerPolicy) -> bool {
+    /// Records that a call failed with all its attempts; `is_probe` says whether it was admitted as the half-open call.
+    /// While the breaker is open, the failure of any other call changes nothing: it was admitted before the breaker
+    /// opened, and says nothing new about the outage. Returns true when this opened the breaker.
+    pub fn failed(&mut self, is_probe: bool, now: Timestamp, policy: &BreakerPolicy) -> bool {
+        let is_open = self.opened_at.is_some();
+        if is_open && !(is_probe && self.probing_since.is_some()) {
+            return false;
+        }
         self.slow_successes = 0;
         self.failures = self.failures.saturating_add(1);
-        let was_probe = self.probing_since.take().is_some();
-        let opens = was_probe || self.failures >= policy.failures;
-        let newly = opens && self.opened_at.is_none();
+        self.probing_since = None;
+        let opens = is_open || self.failures >= policy.failures;
         if opens {
             self.open_since.get_or_insert(now);
             self.opened_at = Some(now);
         }
-        newly
+        opens && !is_open
     }
 
     /// Records that a call succeeded. Returns true when this opened the breaker because calls have become slow.
@@ -197,7 +202,7 @@ mod tests {
     fn open() -> Breaker {
         let mut breaker = Breaker::default();
         for second in 0..5 {
-            assert_eq!(breaker.failed(at(second), &POLICY), second == 4);
+            assert_eq!(breaker.failed(false, at(second), &POLICY), second == 4);
         }
         breaker
     }
@@ -206,12 +211,12 @@ mod tests {
     fn it_opens_after_the_fifth_failure_in_a_row_and_not_before() {
         let mut breaker = Breaker::default();
         for second in 0..4 {
-            breaker.failed(at(second), &POLICY);
+            breaker.failed(false, at(second), &POLICY);
         }
         assert_eq!(breaker.admit(at(5), &POLICY), Admission::Call);
         breaker.succeeded(Duration::from_secs(1), at(5), &POLICY);
         assert!(breaker.is_fresh(), "a success resets the count");
-        breaker.failed(at(6), &POLICY);
+        breaker.failed(false, at(6), &POLICY);
         assert!(!breaker.is_fresh() && !open().is_fresh());
         assert_eq!(open().admit(at(63), &POLICY), Admission::Refuse(at(64)));
     }
@@ -231,11 +236,28 @@ mod tests {
         assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
         assert_eq!(breaker.admit(at(64), &POLICY), Admission::Refuse(at(74)));
         let mut failed = breaker.clone();
-        failed.failed(at(70), &POLICY);
+        failed.failed(true, at(70), &POLICY);
         assert_eq!(failed.admit(at(89), &POLICY), Admission::Refuse(at(90)), "open for another 20 seconds");
         assert_eq!(failed.admit(at(90), &POLICY), Admission::Probe);
         breaker.succeeded(Duration::from_secs(1), at(70), &POLICY);
         assert_eq!(breaker.admit(at(70), &POLICY), Admission::Call);
+    }
+
+    /// A call that was admitted before neither shortens the minute nor ends somebody else's half-open call.
+    #[test]
+    fn a_late_failure_changes_nothing_while_it_is_open() {
+        let mut breaker = open();
+        for is_probe in [false, true] {
+            assert!(!breaker.failed(is_probe, at(5), &POLICY));
+            assert_eq!(breaker.refuses_until(at(6), &POLICY), Some(at(64)));
+        }
+        assert_eq!(breaker, open());
+        assert_eq!(breaker.admit(at(64), &POLICY), Admission::Probe);
+        let probed = breaker.clone();
+        breaker.failed(false, at(65), &POLICY);
+        assert_eq!(breaker, probed);
+        breaker.failed(true, at(70), &POLICY);
+        assert_eq!(breaker.refuses_until(at(70), &POLICY), Some(at(90)));
     }
 
     /// After a short outage calls resume 20 seconds after its end; after a long one, after a thirtieth of it, at most
@@ -245,7 +267,7 @@ mod tests {
         let mut breaker = open();
         for (fails_at, reopens_at) in [(64, 84), (604, 624), (3_604, 3_724), (36_004, 36_304)] {
             breaker.probing_since = Some(at(fails_at - 1));
-            breaker.failed(at(fails_at), &POLICY);
+            breaker.failed(true, at(fails_at), &POLICY);
             assert_eq!(breaker.refuses_until(at(fails_at), &POLICY), Some(at(reopens_at)));
         }
         breaker.succeeded(Duration::from_secs(1), at(40_000), &POLICY);

@@ -67,7 +67,7 @@ impl Circuit<'_> {
             return Ok(());
         }
         let now = self.now();
-        self.change(|breaker| breaker.failed(now, &POLICY)).await;
+        self.change(|breaker| breaker.failed(true, now, &POLICY)).await;
         Err(self.next_look(progress, due).await)
     }
 
@@ -80,14 +80,12 @@ impl Circuit<'_> {
         self.change(release).await;
     }
 
-    /// Records the outcome of a call for a mail; without a failure, the mailbox sent it. A scheduled attempt that fails
-    /// while the circuit is open does not delay the next probe.
+    /// Records the outcome of a call for a mail; without a failure, the mailbox sent it. An early attempt is the probe.
+    /// A scheduled one that fails while the circuit is open does not delay the next probe.
     pub(crate) async fn record(self, is_early: bool, failure: Option<&Failure>) {
         let now = self.now();
         if failure.is_some_and(Failure::is_outage) {
-            let failed =
-                |breaker: &mut Breaker| (is_early || breaker.opened_at.is_none()) && breaker.failed(now, &POLICY);
-            self.change(failed).await;
+            self.change(|breaker| breaker.failed(is_early, now, &POLICY)).await;
         } else {
             self.change(|breaker| breaker.succeeded(Duration::ZERO, now, &POLICY)).await;
         }

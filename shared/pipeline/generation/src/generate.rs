@@ -213,7 +213,7 @@ impl Asking<'_> {
             self.models.note_throttle(ports.clock.now().plus(*delay));
         }
         if is_probe || !error.is_retriable() {
-            self.circuits.ended(model, &error).await;
+            self.circuits.ended(model, self.admitted, &error).await;
         }
         if let ModelError::NotReady(_) = &error {
             return NextStep::Finish;
@@ -245,7 +245,7 @@ impl Asking<'_> {
         let wait = policy.backoff.wait_after(self.attempt, ports.randomness.fraction());
         if gives_way(&error, left) && self.switch().await {
             if error.is_retriable() && !is_probe {
-                self.circuits.ended(model, &error).await;
+                self.circuits.ended(model, Admitted::Call, &error).await;
             }
             // A throttled model says nothing about the next one; a failure of another kind may affect the next model
             // too.
@@ -268,7 +268,7 @@ impl Asking<'_> {
             (error, Some(wait)) if error.is_retriable() => ports.pause.pause(wait).await,
             (error, _) => {
                 if error.is_retriable() {
-                    self.circuits.ended(model, &error).await;
+                    self.circuits.ended(model, self.admitted, &error).await;
                 } else if matches!(error, ModelError::UnknownModel | ModelError::QuotaExhausted) {
                     self.models.explain_end(&mut self.generated);
                 }

@@ -55,18 +55,19 @@ impl Circuits<'_> {
             Admission::Refuse(until) => Err(until),
             // Only the caller that saves the probe makes it, so exactly one call goes through.
             Admission::Probe => match ports.breakers.save(&circuit, &row.value, row.version).await {
-                Ok(()) => Ok(Admitted::Probe),
+                // A row that could not be written may be saved nevertheless.
+                Ok(()) | Err(SaveError::Storage(_)) => Ok(Admitted::Probe),
                 Err(SaveError::Conflict) => Err(row.value.look_again(now, &policy.breaker)),
-                Err(SaveError::Storage(_)) => Ok(Admitted::Call),
             },
         }
     }
 
-    /// Records that all attempts at a call failed.
-    pub(crate) async fn failed(&self, model: &str) {
+    /// Records that all attempts at an admitted call failed.
+    pub(crate) async fn failed(&self, model: &str, admitted: Admitted) {
         let Self { ports, policy, .. } = *self;
         let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
-        if update(ports.breakers, &circuit, |breaker| breaker.failed(now, &policy.breaker)).await {
+        let is_probe = admitted == Admitted::Probe;
+        if update(ports.breakers, &circuit, |breaker| breaker.failed(is_probe, now, &policy.breaker)).await {
             self.opened(&circuit, "calls fail").await;
         }
     }
@@ -76,10 +77,10 @@ impl Circuits<'_> {
     /// the circuit opens, and sales wait instead of failing). A refused question, a reply that is longer than its limit,
     /// or a model that no longer exists counts as an answer: the service is up, and otherwise one question could close
     /// the model to everybody.
-    pub(crate) async fn ended(&self, model: &str, error: &ModelError) {
+    pub(crate) async fn ended(&self, model: &str, admitted: Admitted, error: &ModelError) {
         match error {
             ModelError::NotReady(_) => self.not_asked(model).await,
-            error if error.is_outage() => self.failed(model).await,
+            error if error.is_outage() => self.failed(model, admitted).await,
             _ => self.update(model, Breaker::answered).await,
         }
     }

@@ -35,9 +35,7 @@ pub async fn reply(
     let circuits = Circuits { ports, policy, session };
     let mut last = NotReplied::CircuitOpen;
     for model in &policy.models {
-        if circuits.admit(model).await.is_err() {
-            continue;
-        }
+        let Ok(admitted) = circuits.admit(model).await else { continue };
         let asked_at = ports.clock.now();
         match ports.model.stream(model, prompt, listener).await {
             Ok(reply) => {
@@ -46,7 +44,7 @@ pub async fn reply(
             }
             Err(error) => {
                 tracing::warn!(session = session.prefix(), model, %error, "[gemini] a reply of the chat failed");
-                circuits.ended(model, &error).await;
+                circuits.ended(model, admitted, &error).await;
                 last = NotReplied::Failed(error);
             }
         }

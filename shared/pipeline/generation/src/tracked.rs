@@ -3,7 +3,7 @@
 
 use crate::{
     asking::{Policy, Ports},
-    guard::Circuits,
+    guard::{Admitted, Circuits},
 };
 use async_trait::async_trait;
 use domain::{
@@ -77,7 +77,9 @@ impl<'a> Tracked<'a> {
         let Some(Call { model, since, .. }) = dropped else { return };
         let circuits = Circuits { ports, policy, session };
         if ports.clock.now().since(since) >= enough {
-            circuits.failed(&model).await;
+            // A time limit is shorter than the time for which a circuit opens, so while the circuit is half open, the
+            // call in progress is the half-open one.
+            circuits.failed(&model, Admitted::Probe).await;
         } else {
             circuits.not_asked(&model).await;
         }

@@ -280,6 +280,22 @@ fn a_half_open_call_that_fails_is_no_failure_of_its_sale() {
     assert!(next.state().paused.is_empty(), "no backoff between two models");
 }
 
+/// Orders run at the same time, and an attempt may outlast the minute for which the circuit opens.
+#[test]
+fn a_call_that_was_admitted_before_its_circuit_opened_does_not_end_the_half_open_one() {
+    let (world, policy, session) = (world(), policy(), SessionId::parse("cs_test_1").unwrap());
+    let circuits = Circuits { ports: ports(&world), policy: &policy, session: &session };
+    let late = run(circuits.admit("model-a")).unwrap().unwrap();
+    open_circuit(&world, "model-a");
+    let half_open = run(circuits.admit("model-a")).unwrap().unwrap();
+    assert_eq!((late, half_open), (Admitted::Call, Admitted::Probe));
+    let probed = world.state().breakers["model-a"].0.clone();
+    run(circuits.ended("model-a", late, &ModelError::Timeout)).unwrap();
+    assert_eq!(world.state().breakers["model-a"].0, probed);
+    run(circuits.ended("model-a", half_open, &ModelError::Timeout)).unwrap();
+    assert_eq!(world.state().breakers["model-a"].0.probing_since, None);
+}
+
 /// Gemini Timeout, GAP-02B: the customer's whole wait counts, not only the last attempt.
 #[test]
 fn a_call_is_slow_by_its_whole_duration() {
