@@ -17,7 +17,7 @@ use domain::{
         Breakers, CacheEntry, Meter, Model, Pause, Payments, Quarantine, Queue, Randomness, SecretSource, Submissions,
         VerdictArchive, Versioned,
     },
-    retry::{FailedAttempt, RetryTable},
+    retry::{FailedAttempt, RetryTable, Unavailable},
     sale::{Claim, Claimant, Event, FoundBy, Fulfilment, HeldBy, Refused},
     smoke::SmokeSessions,
 };
@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
         {
             // The sale is not claimed and Stripe is not asked, so that an outage with many waiting orders costs little.
             let wait = |sale: &mut Sale, now| {
-                let made = sale.model_unavailable(None, until, &settings.retries, now);
+                let made = sale.model_unavailable(None, Unavailable::CircuitOpen(until), &settings.retries, now);
                 self.wait(made, &Context::new(now, order.received_at))
             };
             let (noted, waits) = journal.commit(sale, wait).await?.settle().await;
@@ -253,11 +253,11 @@ impl<'a> Worker<'a> {
             Err(NoVerdict::NotReady(detail)) => {
                 return Err(ErrorCode::ModelNotReady.because(format!("the model cannot be asked: {detail}")));
             }
-            Err(NoVerdict::NotBefore(until)) => {
+            Err(NoVerdict::NotBefore(unavailable)) => {
                 let table = self.table();
                 // An earlier reply of this attempt may have been crosschecked (TMM Crosscheck, invariant 5).
                 let postpone = |sale: &mut Sale, now| {
-                    self.wait(sale.model_unavailable(Some(owner), until, &table, now), &context).map(|_| ())
+                    self.wait(sale.model_unavailable(Some(owner), unavailable, &table, now), &context).map(|_| ())
                 };
                 return Ok(ports.journal.commit(sale, postpone).await?);
             }

@@ -18,7 +18,7 @@ pub struct RetryTable {
 /// Why a table is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTable {
-    /// A wait is not a number of seconds that a queue can hide a message for.
+    /// A wait is not a number of seconds, or is longer than a sale waits in all.
     #[error("the waits are whole numbers of seconds from 1 to {MAX_WAIT_SECONDS}, separated by commas")]
     Wait,
     /// There are too many waits.
@@ -26,8 +26,8 @@ pub enum InvalidTable {
     Length,
 }
 
-/// A queue hides a waiting order for at most twelve hours, including the time at work.
-const MAX_WAIT_SECONDS: u64 = 11 * 3600;
+/// The longest time for all waits. A queue hides a waiting order for at most twelve hours, including the time at work.
+const MAX_WAIT_SECONDS: u64 = 4 * 3600;
 
 const MAX_WAITS: usize = 20;
 
@@ -37,7 +37,7 @@ const STANDARD: [u64; 9] = [15, 30, 60, 120, 300, 1200, 3600, 3600, 3600];
 
 const JITTER: f64 = 0.2;
 
-const LONGEST: Duration = Duration::from_secs(4 * 3600);
+const LONGEST: Duration = Duration::from_secs(MAX_WAIT_SECONDS);
 
 impl RetryTable {
     /// After 15 and 30 seconds, 1, 2, 5 and 20 minutes, then hourly; at most four hours in all.
@@ -78,10 +78,35 @@ impl RetryTable {
         Some(wait.mul_f64(1.0 - self.jitter * fraction.clamp(0.0, 1.0)))
     }
 
-    /// Whether a sale that has waited since `since` has reached the longest time.
+    /// When a sale that has waited since `since` has waited for the longest time.
     #[must_use]
-    pub fn is_over(&self, since: Timestamp, now: Timestamp) -> bool {
-        since.plus(self.longest) <= now
+    pub fn end(&self, since: Timestamp) -> Timestamp {
+        since.plus(self.longest)
+    }
+}
+
+/// Why no model may be called, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// Every circuit is open.
+    CircuitOpen(Timestamp),
+    /// A vendor asked for a delay.
+    Delayed(Timestamp),
+}
+
+impl Unavailable {
+    /// The time before which no model is called.
+    #[must_use]
+    pub const fn until(self) -> Timestamp {
+        match self {
+            Self::CircuitOpen(until) | Self::Delayed(until) => until,
+        }
+    }
+
+    /// The same, with no call before the end of a vendor's delay.
+    #[must_use]
+    pub fn not_before(self, end: Option<Timestamp>) -> Self {
+        end.filter(|end| *end > self.until()).map_or(self, Self::Delayed)
     }
 }
 
@@ -116,8 +141,7 @@ mod tests {
         assert_eq!(waits, STANDARD);
         assert_eq!((table.wait_after(0, 0.0), table.wait_after(10, 0.0)), (None, None));
         assert!(Duration::from_secs(waits.iter().sum()) < LONGEST);
-        let (since, ends) = (Timestamp::from_seconds(0), Timestamp::from_seconds(4 * 3600));
-        assert!(table.is_over(since, ends) && !table.is_over(since, Timestamp::from_seconds(4 * 3600 - 1)));
+        assert_eq!(table.end(Timestamp::from_seconds(1)), Timestamp::from_seconds(4 * 3600 + 1));
     }
 
     #[test]
@@ -128,11 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_a_queue_cannot_keep_are_refused() {
+    fn tables_that_a_sale_cannot_wait_for_are_refused() {
         let parsed = RetryTable::parse("60, 300").unwrap();
         assert_eq!((parsed.wait_after(2, 0.0), parsed.wait_after(3, 0.0)), (Some(Duration::from_secs(300)), None));
-        assert!(RetryTable::parse("39600").is_ok(), "eleven hours");
-        for text in ["", "0", "1,x", "39601"] {
+        assert!(RetryTable::parse("14400").is_ok(), "four hours");
+        for text in ["", "0", "1,x", "14401"] {
             assert_eq!(RetryTable::parse(text), Err(InvalidTable::Wait), "{text}");
         }
         assert_eq!(RetryTable::parse(&["1"; 21].join(",")), Err(InvalidTable::Length));

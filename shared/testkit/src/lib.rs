@@ -25,7 +25,7 @@ pub mod world;
 
 pub use boundaries::BOUNDARIES;
 pub use faults::{FAULTS, Fault, Passage, Plan, every_single_fault, every_two_faults, pairs_of_faults};
-pub use ports::NoLimit;
+pub use ports::{MODEL_DELAY, NoLimit};
 pub use random::Random;
 pub use turns::{SlowNotes, in_turns};
 pub use world::World;

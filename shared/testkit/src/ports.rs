@@ -12,6 +12,8 @@ mod toll;
 mod unknown_ids;
 mod vendors;
 
+pub use vendors::MODEL_DELAY;
+
 use crate::world::{NamedQueue, State, StoredSecret, World};
 use async_trait::async_trait;
 use domain::{

@@ -6,7 +6,7 @@ use super::{Claim, Event, Fulfilment, HeldAt, Part, REGENERATE_AFTER, REORDER_AF
 use crate::{
     Colour, Tier, Timestamp, Unusable,
     mail::{Letter, Mail},
-    retry::{FailedAttempt, ModelWait, RetryTable},
+    retry::{FailedAttempt, ModelWait, RetryTable, Unavailable},
     sale::event::Charge,
     verdict::{Comparison, Divergence},
 };
@@ -149,16 +149,16 @@ impl Sale {
         self.unavailable_until.filter(|until| *until > now)
     }
 
-    /// Makes the sale wait until the model may be called: every circuit is open, or a vendor asked for a delay. This is
-    /// not a failure of the sale, but it waits no longer than the table allows. `owner` is the worker that holds the
-    /// claim; without one, the sale must be unclaimed.
+    /// Makes the sale wait until the model may be called. This is not a failure of the sale, but it waits no longer
+    /// than the table allows: a vendor's delay that ends later ends the sale at once, because it may not be shortened.
+    /// `owner` is the worker that holds the claim; without one, the sale must be unclaimed.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost, or another worker holds it.
     pub fn model_unavailable(
         &mut self,
         owner: Option<&str>,
-        until: Timestamp,
+        unavailable: Unavailable,
         table: &RetryTable,
         now: Timestamp,
     ) -> Result<Event, Refused> {
@@ -168,11 +168,12 @@ impl Sale {
             None => return Err(self.refuse("ordered")),
         }
         let wait = self.model_wait.get_or_insert(ModelWait { since: now, failures: 0 });
-        if table.is_over(wait.since, now) {
+        let end = table.end(wait.since);
+        if end <= now || matches!(unavailable, Unavailable::Delayed(until) if until > end) {
             return Ok(self.give_up("the model could not be asked in time".to_owned(), now));
         }
         self.fulfilment = Fulfilment::Ordered { at: now };
-        self.unavailable_until = Some(until);
+        self.unavailable_until = Some(unavailable.until());
         Ok(Event::ModelUnavailable)
     }
 
@@ -185,9 +186,10 @@ impl Sale {
         is_free && self.is_money_kept()
     }
 
-    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table, or earlier when an open
-    /// circuit lets a call through, but not before the end of a vendor's delay; after the last one the sale has failed.
-    /// `fraction`, a random number from 0 to 1, is for the jitter.
+    /// Ends a claim whose attempt at the verdict failed: the next attempt is due by the table, at the latest when its
+    /// time ends, or earlier when an open circuit lets a call through, but not before the end of a vendor's delay. The
+    /// sale has failed after the last attempt, or when the delay ends after the table's time. `fraction`, a random
+    /// number from 0 to 1, is for the jitter.
     ///
     /// # Errors
     /// [`Refused`] when the claim was lost.
@@ -204,10 +206,12 @@ impl Sale {
         self.note_purchase(purchase);
         let wait = self.model_wait.get_or_insert(ModelWait { since: now, failures: 0 });
         wait.failures = wait.failures.saturating_add(1);
-        let (failures, is_over) = (wait.failures, table.is_over(wait.since, now));
-        let Some(due) = table.wait_after(failures, fraction).filter(|_| !is_over).map(|wait| now.plus(wait)) else {
+        let (failures, end) = (wait.failures, table.end(wait.since));
+        let is_over = end <= now || not_before.is_some_and(|until| until > end);
+        let Some(wait) = table.wait_after(failures, fraction).filter(|_| !is_over) else {
             return Ok(self.give_up(reason.to_owned(), now));
         };
+        let due = now.plus(wait).min(end);
         let due = open_until.map_or(due, |until| due.min(until));
         let due = not_before.map_or(due, |end| due.max(end));
         self.fulfilment = Fulfilment::Ordered { at: now };

@@ -12,7 +12,10 @@ use crate::{
     mail::{Failure, Found, MailSchedule, Next},
     open_work::Work,
     operator::Operator,
-    retry::{FailedAttempt, RetryTable},
+    retry::{
+        FailedAttempt, RetryTable,
+        Unavailable::{CircuitOpen, Delayed},
+    },
     verdict::Comparison,
 };
 

@@ -12,6 +12,7 @@ use domain::{
     Alert, Query, SessionId, Tier, Timestamp, Verdict,
     alert::Severity,
     ports::{ModelError, ModelReply},
+    retry::Unavailable,
 };
 
 /// The outcome, with every crosscheck that ran (each has its record; TMM Crosscheck, invariant 5).
@@ -38,8 +39,8 @@ pub enum NoVerdict {
     Failed(Failure),
     /// Our own side failed before the model was called: the order must be delivered again.
     NotReady(String),
-    /// No model may be called before this time: every circuit is open, or a vendor asked for a longer delay.
-    NotBefore(Timestamp),
+    /// No model may be called now: every circuit is open, or a vendor asked for a longer delay.
+    NotBefore(Unavailable),
 }
 
 /// Why calls failed.
@@ -62,7 +63,7 @@ impl NoVerdict {
     fn not_before(self, end: Option<Timestamp>) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(Failure { not_before: end, ..failure }),
-            Self::NotBefore(until) => Self::NotBefore(end.map_or(until, |end| end.max(until))),
+            Self::NotBefore(unavailable) => Self::NotBefore(unavailable.not_before(end)),
             Self::Refused(_) | Self::NotReady(_) => self,
         }
     }
@@ -262,7 +263,8 @@ impl Asking<'_> {
                 ports.pause.pause(wait.max(delay)).await;
             }
             (ModelError::Throttled(delay), _) => {
-                self.generated.verdict = Err(NoVerdict::NotBefore(ports.clock.now().plus(delay)));
+                let delayed = Unavailable::Delayed(ports.clock.now().plus(delay));
+                self.generated.verdict = Err(NoVerdict::NotBefore(delayed));
                 return NextStep::Finish;
             }
             (error, Some(wait)) if error.is_retriable() => ports.pause.pause(wait).await,
@@ -332,7 +334,7 @@ impl<'a> Candidates<'a> {
     /// Gives the reason why no model is left: the open circuits, or the earlier result.
     fn explain_end(&self, generated: &mut Generated) {
         if let Some(until) = self.closed_until {
-            generated.verdict = Err(NoVerdict::NotBefore(until));
+            generated.verdict = Err(NoVerdict::NotBefore(Unavailable::CircuitOpen(until)));
         }
     }
 }

@@ -163,7 +163,7 @@ impl SmokeSessions for World {
 }
 
 /// The delay that a throttled model asks for.
-const MODEL_DELAY: Duration = Duration::from_secs(20);
+pub const MODEL_DELAY: Duration = Duration::from_secs(20);
 
 fn model_trouble(trouble: Trouble) -> ModelError {
     match trouble {

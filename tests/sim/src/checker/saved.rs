@@ -15,7 +15,7 @@ use domain::{
     retry::RetryTable,
     sale::{AuditEntry, Fulfilment},
 };
-use testkit::world::State;
+use testkit::{MODEL_DELAY, world::State};
 
 /// Parts of records that name the author of a change.
 const OPERATOR: &str = "\"event\":\"operator\"";
@@ -182,11 +182,11 @@ impl<'a> Step<'a> {
         self.new.is_followup() && (!is_kept || self.customer.mishap.is_some())
     }
 
-    /// Whether the sale has used up the attempts or the time of the retry table.
+    /// Whether the sale has used up the attempts of the retry table, or its time, also for a throttled model's delay.
     fn table_is_over(&self) -> bool {
-        let table = self.retries;
+        let (table, waits_until) = (self.retries, self.new.changed_at().plus(MODEL_DELAY));
         self.old.model_wait().is_some_and(|wait| {
-            table.wait_after(wait.failures + 1, 0.0).is_none() || table.is_over(wait.since, self.new.changed_at())
+            table.wait_after(wait.failures + 1, 0.0).is_none() || table.end(wait.since) <= waits_until
         })
     }
 

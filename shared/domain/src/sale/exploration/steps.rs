@@ -9,7 +9,7 @@ use crate::{
     mail::{Failure, Found, MailSchedule},
     money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
     operator::Operator,
-    retry::{FailedAttempt, RetryTable},
+    retry::{FailedAttempt, RetryTable, Unavailable::CircuitOpen},
 };
 
 crate::enum_with_words! {
@@ -148,13 +148,13 @@ pub(super) fn steps() -> Vec<Step> {
         }),
         step("lapse", Deadlines, &[Delivery], |sale| sale.lapse(NOW).is_ok()),
         held_step("model_unavailable", Actor::Verdict, &[Delivery, Pay], |sale, by| {
-            sale.model_unavailable(Some(by), SOON, &RetryTable::standard(), NOW).is_ok()
+            sale.model_unavailable(Some(by), CircuitOpen(SOON), &RetryTable::standard(), NOW).is_ok()
         }),
         held_step("model_unavailable (too long)", Actor::Verdict, &[Delivery], |sale, by| {
-            sale.model_unavailable(Some(by), SOON, &RetryTable::none(), NOW).is_ok()
+            sale.model_unavailable(Some(by), CircuitOpen(SOON), &RetryTable::none(), NOW).is_ok()
         }),
         step("model_unavailable (no claim)", Actor::Verdict, &[Delivery, Pay], |sale| {
-            sale.model_unavailable(None, SOON, &RetryTable::standard(), NOW).is_ok()
+            sale.model_unavailable(None, CircuitOpen(SOON), &RetryTable::standard(), NOW).is_ok()
         }),
         held_step("model_failed", Actor::Verdict, EVERYWHERE, |sale, by| {
             sale.model_failed(by, &bought(), FAILED, &RetryTable::standard(), 0.0, NOW).is_ok()

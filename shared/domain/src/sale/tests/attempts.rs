@@ -138,18 +138,46 @@ fn a_failed_attempt_is_repeated_when_the_circuit_lets_a_call_through() {
 fn a_sale_waits_for_a_circuit_without_failing_and_no_longer_than_the_table() {
     let (mut sale, table) = (sale(), RetryTable::standard());
     for minute in 0..240 {
-        let (now, until) = (at(minute * 60), at(minute * 60 + 20));
+        let (now, until) = (at(minute * 60), CircuitOpen(at(minute * 60 + 20)));
         assert_eq!(sale.model_unavailable(None, until, &table, now), Ok(Event::ModelUnavailable));
         assert!(!sale.is_tried_again());
     }
-    let end = sale.model_unavailable(None, at(20_000), &table, at(240 * 60));
+    let end = sale.model_unavailable(None, CircuitOpen(at(20_000)), &table, at(240 * 60));
     assert!(matches!(end, Ok(Event::Failed { .. })) && sale.model_wait.is_none());
     let mut claimed = self::sale();
     claimed.claim("a", Claimant::Customer, at(0), LEASE);
-    assert!(claimed.model_unavailable(None, at(9), &table, at(1)).is_err(), "somebody is at it");
+    let until = CircuitOpen(at(9));
+    assert!(claimed.model_unavailable(None, until, &table, at(1)).is_err(), "somebody is at it");
     let lapsed = at(1).plus(LEASE);
-    assert!(claimed.clone().model_unavailable(None, lapsed.plus(LEASE), &table, lapsed).is_ok(), "the lease is over");
-    assert!(claimed.model_unavailable(Some("b"), at(9), &table, at(1)).is_err());
-    claimed.model_unavailable(Some("a"), at(9), &table, at(1)).unwrap();
+    let later = CircuitOpen(lapsed.plus(LEASE));
+    assert!(claimed.clone().model_unavailable(None, later, &table, lapsed).is_ok(), "the lease is over");
+    assert!(claimed.model_unavailable(Some("b"), until, &table, at(1)).is_err());
+    claimed.model_unavailable(Some("a"), until, &table, at(1)).unwrap();
     assert_eq!(claimed.waits_for_model(at(8)), Some(at(9)));
+}
+
+/// A sale that has waited since the beginning, failed this often, and is claimed at this time.
+fn waiting(failures: u32, now: Timestamp) -> Sale {
+    let mut sale = Sale { model_wait: Some(ModelWait { since: at(0), failures }), ..sale() };
+    assert_eq!(sale.claim("a", Claimant::Customer, now, LEASE), Claim::Granted);
+    sale
+}
+
+/// The page promises four hours. A vendor's delay is not shortened, and nobody waits for what comes too late.
+#[test]
+fn no_attempt_is_due_after_four_hours() {
+    let (table, end, late) = (RetryTable::standard(), at(4 * 3600), at(4 * 3600 + 1));
+    let now = at(225 * 60);
+    for (unavailable, is_failed) in [(Delayed(end), false), (Delayed(late), true), (CircuitOpen(late), false)] {
+        let mut sale = waiting(0, now);
+        sale.model_unavailable(Some("a"), unavailable, &table, now).unwrap();
+        assert_eq!(matches!(sale.fulfilment, Fulfilment::Failed { .. }), is_failed, "{unavailable:?}");
+    }
+    let now = at(216 * 60);
+    for (not_before, expected) in [(None, Some(end)), (Some(end), Some(end)), (Some(late), None)] {
+        let mut sale = waiting(6, now);
+        sale.model_failed("a", &bought(), failed_until(not_before), &table, 0.0, now).unwrap();
+        assert_eq!(sale.unavailable_until, expected, "after an hour by the table");
+        assert_eq!(matches!(sale.fulfilment, Fulfilment::Failed { .. }), expected.is_none());
+    }
 }

@@ -28,6 +28,14 @@ fn open_circuit(world: &World, model: &str) {
     world.state().breakers.insert(model.to_owned(), (Breaker { failures: 5, opened_at, ..Breaker::default() }, 1));
 }
 
+fn open_until(seconds: i64) -> Unavailable {
+    Unavailable::CircuitOpen(Timestamp::from_seconds(seconds))
+}
+
+fn delayed_until(seconds: i64) -> Unavailable {
+    Unavailable::Delayed(Timestamp::from_seconds(seconds))
+}
+
 fn good() -> Result<ModelReply, ModelError> {
     Ok(testkit::reply(r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#))
 }
@@ -85,7 +93,7 @@ fn the_next_model_is_asked_only_if_its_own_circuit_lets_it() {
     let opened_at = Some(Timestamp::from_seconds(990));
     world.state().breakers.insert("model-b".to_owned(), (Breaker { failures: 5, opened_at, ..Breaker::default() }, 1));
     let generated = generated(&world, [Err(ModelError::UnknownModel), good()]);
-    assert_eq!(generated.verdict, Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_050))));
+    assert_eq!(generated.verdict, Err(NoVerdict::NotBefore(open_until(1_050))));
     assert_eq!(models_asked(&world), ["model-a"]);
 }
 
@@ -229,10 +237,10 @@ fn a_delay_is_never_cut_short() {
     let throttled = |seconds| Err(ModelError::Throttled(Duration::from_secs(seconds)));
     let long = world();
     let waits = generated(&long, [throttled(36), throttled(120)]);
-    assert_eq!(waits.verdict, Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_120))));
+    assert_eq!(waits.verdict, Err(NoVerdict::NotBefore(delayed_until(1_120))));
     let unlike = world();
     let waits = generated(&unlike, [throttled(120), throttled(36)]);
-    assert_eq!(waits.verdict, Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_120))), "the first is asked first");
+    assert_eq!(waits.verdict, Err(NoVerdict::NotBefore(delayed_until(1_120))), "the first is asked first");
     let short = world();
     assert!(generated(&short, [throttled(36), throttled(5), good()]).verdict.is_ok());
     assert_eq!(models_asked(&short), ["model-a", "model-b", "model-b"]);
@@ -252,8 +260,8 @@ fn a_delay_outlasts_the_failure_of_the_next_model() {
     let probed = self::world();
     open_circuit(&probed, "model-b");
     let closed = generated(&probed, [throttled(), down()]);
-    let Err(NoVerdict::NotBefore(until)) = closed.verdict else { panic!("{:?}", closed.verdict) };
-    assert!(until >= Timestamp::from_seconds(1_060), "{until}");
+    let Err(NoVerdict::NotBefore(unavailable)) = closed.verdict else { panic!("{:?}", closed.verdict) };
+    assert!(unavailable.until() >= Timestamp::from_seconds(1_060), "{unavailable:?}");
 }
 
 /// The half-open call is made once, and its failure counts for the circuit, not for the sale: the next model serves, or
@@ -267,11 +275,7 @@ fn a_half_open_call_that_fails_is_no_failure_of_its_sale() {
         (Breaker { opened_at: Some(Timestamp::from_seconds(990)), ..Breaker::default() }, 1),
     );
     let probed = generated(&lonely, [Err(ModelError::Unavailable(503)), good()]);
-    assert_eq!(
-        probed.verdict,
-        Err(NoVerdict::NotBefore(Timestamp::from_seconds(1_050))),
-        "the first that may be tried"
-    );
+    assert_eq!(probed.verdict, Err(NoVerdict::NotBefore(open_until(1_050))), "the first that may be tried");
     assert_eq!(models_asked(&lonely), ["model-a"]);
     let next = world();
     open_circuit(&next, "model-a");
