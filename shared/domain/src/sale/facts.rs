@@ -124,7 +124,7 @@ impl Sale {
         self.unavailable_until
     }
 
-    /// The wait for the model since the verdict was last ordered.
+    /// The wait for the model since the verdict was last ordered, or a dispute was won.
     #[must_use]
     pub const fn model_wait(&self) -> Option<&ModelWait> {
         self.model_wait.as_ref()

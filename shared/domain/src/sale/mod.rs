@@ -263,7 +263,7 @@ pub struct Sale {
     /// The model is not called before this time: its breaker is open, or an attempt failed and the next one is not due.
     #[serde(default)]
     unavailable_until: Option<Timestamp>,
-    /// The wait for the model since the verdict was last ordered.
+    /// The wait for the model since the verdict was last ordered, or a dispute was won.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model_wait: Option<ModelWait>,
     /// The colour of the first verdict, which a regenerated one is compared with: the mailed one, or, before a mail has

@@ -176,6 +176,10 @@ impl Sale {
         if money != self.money && matches!(money, Money::RefundFailed { .. }) {
             self.reminded_at = None;
         }
+        if money == Money::Kept && self.money != Money::Kept {
+            // No attempt was made while the bank had the money, so the retries begin anew.
+            self.stop_waiting();
+        }
         self.money = money;
         let (payment, report) = (payment.clone(), report.clone());
         let returned = (returned.amount > 0).then_some(returned.amount);

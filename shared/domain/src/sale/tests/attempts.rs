@@ -181,3 +181,19 @@ fn no_attempt_is_due_after_four_hours() {
         assert_eq!(matches!(sale.fulfilment, Fulfilment::Failed { .. }), expected.is_none());
     }
 }
+
+#[test]
+fn the_retries_begin_anew_after_a_dispute_that_is_won() {
+    use crate::money::{DisputeStatus, ObjectId, PaymentId, PaymentReport};
+    let (payment, id) = (PaymentId::parse("pi_1").unwrap(), ObjectId::parse("du_1").unwrap());
+    let (disputed, won) = (at(60), at(40 * 86_400));
+    let (mut sale, table) = (waiting(0, at(0)), RetryTable::standard());
+    sale.model_failed("a", &bought(), failed_until(None), &table, 0.0, at(0)).unwrap();
+    for (status, at) in [(DisputeStatus::NeedsResponse, disputed), (DisputeStatus::Won, won)] {
+        let report = PaymentReport::Dispute { id: id.clone(), status, respond_by: None, at };
+        sale.payment_reported(&payment, &report, charge(), at).unwrap();
+    }
+    assert_eq!(sale.claim("b", Claimant::Customer, won, LEASE), Claim::Granted);
+    let event = sale.model_failed("b", &bought(), failed_until(None), &table, 0.0, won);
+    assert!(matches!(event, Ok(Event::ModelFailed { failures: 1, .. })), "{event:?}");
+}
