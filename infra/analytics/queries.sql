@@ -18,9 +18,10 @@ WITH sales AS (
         FILTER (WHERE ("event" = 'refund' AND "step" IN ('issued', 'confirmed', 'failed'))
           OR ("event" = 'payment_change' AND "change" IN ('refunded', 'refund_failed'))
           OR ("event" = 'operator' AND "action" = 'refunded by hand')), 0)) AS refunded,
-    -- The cents that went back in parts.
+    -- The cents that went back in parts. Parts in another currency cannot be subtracted from a price.
     coalesce(max_by(coalesce("amount_returned", 0), "seq")
-      FILTER (WHERE "event" = 'payment_change' AND "change" IN ('partly_refunded', 'refund_failed')), 0) AS returned
+      FILTER (WHERE "event" = 'payment_change' AND "change" IN ('partly_refunded', 'refund_failed')
+        AND "currency" = 'cad'), 0) AS returned
   FROM "records"
   WHERE "day" >= '2026-11-01' AND "smoke" IS NULL AND "session_id" IS NOT NULL
     AND "session_id" NOT LIKE '%-followup'

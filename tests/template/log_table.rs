@@ -13,6 +13,7 @@ use domain::{
     chat::{BillingChange, BridgeEvent, Plan},
     message::ReportedBy,
     money::{ObjectId, PaymentChange, PaymentId},
+    tier::CURRENCY,
     toll::{Offer, Paid, Purchase, purchase_id},
 };
 use serde_json::{Value, json};
@@ -224,6 +225,15 @@ fn a_variable_that_is_not_cloudformations_is_joined_and_not_escaped() {
     let days = property("AnalyticsTable", "TableInput/Parameters/storage.location.template");
     let escaped = set(&days, json!({ "Fn::Sub": "s3://${AuditBucket}/${!day}/" }));
     assert_rule(no_variable_is_escaped, escaped, "AnalyticsTable: an escape may not survive");
+}
+
+/// As in the report. No test runs the query.
+#[test]
+fn the_query_for_money_subtracts_only_parts_in_the_currency_of_the_prices() {
+    let text = std::fs::read_to_string(crate::model::root().join("infra/analytics/queries.sql")).expect("questions");
+    let parts = text.lines().skip_while(|line| !line.contains("\"amount_returned\""));
+    let filter: Vec<&str> = parts.take_while(|line| !line.contains("FROM")).collect();
+    assert!(filter.join(" ").contains(&format!("\"currency\" = '{CURRENCY}'")), "{filter:?}");
 }
 
 /// The example queries use only columns that exist.
