@@ -90,7 +90,7 @@ async fn three_exchanges_an_offer_and_a_memory() {
     browser.click("#memory-yes").await;
     browser.see("#empty").await;
     assert!(!browser.text("#talk").await.contains(&mark));
-    browser.click("#sign-out").await;
+    browser.click("#sign-out-everywhere").await;
     browser.see("#sign-in-form").await;
     browser.close().await;
 }

@@ -49,6 +49,21 @@ async fn a_sign_out_that_fails_is_said_and_one_that_succeeds_leaves_no_text() {
     browser.close().await;
 }
 
+#[tokio::test]
+async fn a_sign_out_everywhere_that_fails_is_said() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.click("#sign-out-everywhere").await;
+    let failed = "You may still be signed in, here or elsewhere. Please try again.";
+    assert_eq!(browser.text("#memory-problem").await, failed);
+    let reply = "({ body }) => { window.sent = body; return [200, {}]; }";
+    browser.run(&format!("window.replies['DELETE /api/chat/session'] = {reply}; return null")).await;
+    browser.click("#sign-out-everywhere").await;
+    browser.see("#sign-in-form").await;
+    assert_eq!(browser.run("return JSON.parse(window.sent)").await, json!({ "everywhere": true }));
+    browser.close().await;
+}
+
 /// Somebody else signs in without a reload, and their Bridge cannot be read. Nothing of the customer before is left.
 #[tokio::test]
 async fn a_sign_in_after_a_sign_out_begins_with_a_page_of_its_own() {

@@ -209,3 +209,16 @@ async fn the_memory_is_shown_and_erased() {
     let out = call(&world, Method::DELETE, "/api/chat/session", &browser.cookie, Value::Null).await;
     assert_eq!((out.status, browser.get("/api/chat/me").await.status), (200, 401));
 }
+
+#[tokio::test]
+async fn a_customer_signs_out_everywhere() {
+    let world = World::beside_others().await;
+    let address = email();
+    let (here, elsewhere) = (Browser::sign_in(&world, &address).await, Browser::sign_in(&world, &address).await);
+    let everywhere = json!({ "everywhere": true });
+    let out = call(&world, Method::DELETE, "/api/chat/session", &here.cookie, everywhere).await;
+    assert_eq!(out.status, 200, "{}", out.text);
+    for browser in [here, elsewhere] {
+        assert_eq!(browser.get("/api/chat/me").await.status, 401);
+    }
+}

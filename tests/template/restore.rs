@@ -36,6 +36,25 @@ fn commands(guide: &str, start: &str, end: &str) -> String {
     rest.lines().filter(|line| line.starts_with("    ")).map(|line| format!("{line}\n")).collect()
 }
 
+/// A session that its customer has ended has no row. Written again, it would sign the browser in.
+#[test]
+fn the_guide_brings_no_session_and_no_link_of_the_chat_back() {
+    let list = commands(&guide(), "jq -nc --slurpfile live live ", "aws s3api list-objects-v2 ");
+    let row = |(pk, sk): (&str, &str)| format!("{}\n", json!({ "pk": { "S": pk }, "sk": { "S": sk } }));
+    let kept = [("SESSION#cs_live_1", "SALE"), ("CHAT#c", "ACCOUNT")];
+    let lost = [("SESSION#cs_live_2", "SALE"), ("CHAT#c", "REPLY#1"), ("MEMORY#c", "CHATSESSION#1")];
+    let ended = [("CHATSESSION#1", "SESSION"), ("CHATLOGIN#1", "LOGIN")];
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lost_rows");
+    fs::create_dir_all(&folder).expect("a folder");
+    for (name, rows) in [("live", kept.to_vec()), ("restored", [&kept[..], &ended[..], &lost[..]].concat())] {
+        fs::write(folder.join(name), rows.into_iter().map(row).collect::<String>()).expect("a file");
+    }
+    let output = Command::new("bash").args(["-e", "-c", &list]).current_dir(&folder).output().expect("bash runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = fs::read_to_string(folder.join("lost")).expect("the rows");
+    assert_eq!(found, lost.map(row).concat());
+}
+
 /// The log's objects of a sale that is erased, and the end of its stream.
 fn erased_sale(session: &str) -> (Vec<AuditEntry>, Option<AuditHead>) {
     let (session, now) = (SessionId::parse(session).expect("a session"), Timestamp::from_seconds(1_776_300_000));

@@ -168,9 +168,33 @@ fn session_digest(settings: &Settings, request: &Request) -> Option<String> {
     held(settings, request, SESSION_COOKIE).map(|held| sha256(held.as_bytes()))
 }
 
-/// Ends the session.
+/// Whether a request to sign out asks for the end of all sessions of the customer. One without a body asks for its own.
+fn asks_for_everywhere(request: &Request) -> Result<bool, Reply> {
+    if request.body().is_empty() {
+        return Ok(false);
+    }
+    let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
+    match fields.get("everywhere") {
+        None => Ok(false),
+        Some(Value::Bool(everywhere)) => Ok(*everywhere),
+        Some(_) => Err(Reply::error(400, "field_invalid", "everywhere must be true or false")),
+    }
+}
+
+/// Ends the session, and before it all others of its customer if the request asks for that. Only a valid session says
+/// whose these are, so it ends last: after a failure the same request ends the rest.
 pub(crate) async fn sign_out(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
-    if let Some(digest) = session_digest(settings, request) {
+    let everywhere = match asks_for_everywhere(request) {
+        Ok(everywhere) => everywhere,
+        Err(reply) => return Ok(reply),
+    };
+    let own = session_digest(settings, request);
+    if everywhere {
+        let Some(who) = who(ports, settings, request).await? else { return Ok(reply::signed_out()) };
+        let others = ports.sign_ins.end_sessions(&who, own.as_deref()).await?;
+        tracing::info!(subscriber = who.prefix(), others, "a customer signed out everywhere");
+    }
+    if let Some(digest) = own {
         ports.sign_ins.end_session(&digest).await?;
     }
     Ok(Reply::json(200, &json!({ "status": "signed_out" })).header("set-cookie", session_cookie(settings, "", 0)))

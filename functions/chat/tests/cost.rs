@@ -201,6 +201,16 @@ fn reading_a_beginning_makes_these_calls() {
     assert_eq!(world.state().boundaries, ["sign_ins.session", "accounts.load", "beginnings.find", "memory.find_key"]);
 }
 
+/// The list of a customer's sessions is read here, and in no other call.
+#[test]
+fn signing_out_everywhere_makes_these_calls() {
+    let (world, cookie) = customer();
+    let everywhere = r#"{"everywhere":true}"#;
+    let request = Request::delete("/api/chat/session").with_header("cookie", &cookie).with_body(everywhere);
+    let expected = BTreeMap::from([("sign_ins.session", 1), ("sign_ins.end_sessions", 1), ("sign_ins.end_session", 1)]);
+    assert_eq!(calls(&world, request), expected);
+}
+
 /// The account holds a bounded number of exchanges; the records of the memory are the only thing that grows.
 #[test]
 fn a_long_conversation_makes_no_more_calls_but_the_pages_of_its_memory() {

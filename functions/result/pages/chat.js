@@ -796,14 +796,21 @@
     count();
     pending(null);
   };
-  byId("sign-out").addEventListener("click", async () => {
-    problem("memory-problem", "");
-    const { status } = await call("DELETE", "/api/chat/session");
-    if (status !== 200) return problem("memory-problem", "You may still be signed in. Please try again.");
-    forgetCustomer();
-    problem("sign-in-problem", "");
-    show("sign-in");
-  });
+  for (const [id, body, failed] of [
+    ["sign-out", undefined, "You may still be signed in. Please try again."],
+    ["sign-out-everywhere", { everywhere: true }, "You may still be signed in, here or elsewhere. Please try again."],
+  ]) {
+    byId(id).addEventListener("click", async () => {
+      problem("memory-problem", "");
+      const { status } = await call("DELETE", "/api/chat/session", body);
+      // Without a session nobody can end the others: the customer signs in again, and tries again.
+      if (endIfSignedOut(status)) return;
+      if (status !== 200) return problem("memory-problem", failed);
+      forgetCustomer();
+      problem("sign-in-problem", "");
+      show("sign-in");
+    });
+  }
 
   // ---- the beginning ----
 

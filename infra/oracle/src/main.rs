@@ -139,6 +139,12 @@ enum Command {
     /// The texts that answers sold to agents draw on: build, show, activate.
     #[command(subcommand, after_help = "Example:\n  oracle corpus build texts/")]
     Corpus(toll::corpus::CorpusCommand),
+    /// Sessions of the chat: sign-out.
+    #[command(
+        subcommand,
+        after_help = "Example:\n  oracle chat sign-out ADDRESS --by dana --reason 'their laptop was stolen'"
+    )]
+    Chat(chat::sessions::ChatCommand),
     /// Subscribers of the chat: list, show.
     #[command(subcommand, after_help = "Example:\n  oracle subscriptions list")]
     Subscriptions(chat::subscriptions::SubscriptionsCommand),
@@ -258,6 +264,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
         Command::Inquiries(command) => mail::inquiries::run(&command)?,
         Command::Toll(command) => toll::command::run(&command)?,
         Command::Corpus(command) => toll::corpus::run(&command)?,
+        Command::Chat(command) => chat::sessions::run(&command)?,
         Command::Subscriptions(command) => chat::subscriptions::run(&command)?,
         Command::Bridge(command) => chat::bridge::run(&command)?,
         Command::Audit(command) => audit::command::run(&command)?,

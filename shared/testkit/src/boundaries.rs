@@ -1,7 +1,7 @@
 //! The effects on a world, by name.
 
 /// The names of all boundaries of this crate's ports.
-pub const BOUNDARIES: [&str; 118] = [
+pub const BOUNDARIES: [&str; 119] = [
     "accounts.erasures_due",
     "accounts.load",
     "accounts.save",
@@ -20,6 +20,7 @@ pub const BOUNDARIES: [&str; 118] = [
     "memory.read",
     "sign_ins.begin_session",
     "sign_ins.end_session",
+    "sign_ins.end_sessions",
     "sign_ins.login",
     "sign_ins.save_login",
     "sign_ins.session",

@@ -65,6 +65,40 @@ fn a_cookie_that_another_host_planted_is_not_read() {
     assert_eq!(on_local(Request::get("/api/chat/me").with_header("cookie", &session)).status(), 200);
 }
 
+/// A cookie that was stolen, or left in a browser of somebody else, signs in for 30 days.
+#[test]
+fn a_customer_ends_the_sessions_of_all_their_browsers() {
+    let world = world();
+    let [here, library] = [(); 2].map(|()| signed_in(&world, "someone@example.com"));
+    let other = signed_in(&world, "other@example.com");
+    let out = |cookie: &str, body: &str| {
+        let request = Request::delete("/api/chat/session").with_header("cookie", cookie).with_body(body);
+        send(&world, request).unwrap()
+    };
+    let signed_in_now = || [&here, &library, &other].map(|cookie| get(&world, "/api/chat/me", cookie).status() == 200);
+    for wrong in ["null", "[]", "everywhere", r#"{"everywhere":1}"#] {
+        assert_eq!(out(&here, wrong).status(), 400, "{wrong}");
+    }
+    let everywhere = r#"{"everywhere":true}"#;
+    for (failing, left) in [("sign_ins.end_sessions", [true; 3]), ("sign_ins.end_session", [true, false, true])] {
+        world.plan(Plan::none().whenever(failing, Fault::Fail));
+        assert_eq!(out(&here, everywhere).status(), 503);
+        world.plan(Plan::none());
+        assert_eq!(signed_in_now(), left, "the own session ends last, so that it can be tried again");
+    }
+    let reply = out(&here, everywhere);
+    assert_eq!(reply.status(), 200, "{}", reply.body());
+    assert!(reply.header_value("set-cookie").unwrap().contains("Max-Age=0"));
+    assert_eq!(signed_in_now(), [false, false, true]);
+    assert_eq!(code(&out(&here, everywhere)), (401, "signed_out".to_owned()), "it says whose they are no more");
+
+    let [own, left] = [(); 2].map(|()| signed_in(&world, "someone@example.com"));
+    for (cookie, body) in [(&here, ""), (&here, "{}"), (&own, r#"{"everywhere":false}"#)] {
+        assert_eq!(out(cookie, body).status(), 200, "{body}");
+    }
+    assert_eq!([&own, &left].map(|cookie| get(&world, "/api/chat/me", cookie).status()), [401, 200]);
+}
+
 #[test]
 fn a_form_of_another_site_signs_nobody_in() {
     let world = world();

@@ -3,4 +3,4 @@
 pub(crate) mod command;
 mod content;
 mod customer;
-mod erase;
+pub(crate) mod erase;

@@ -28,7 +28,7 @@ pub(crate) enum SecretsCommand {
     /// Functions read the new value when Stripe, Gemini or Graph refuses the old one, at the latest when they are next
     /// started. Who set which secret is in the audit log, and nothing of the value. Secrets Manager keeps the value before it (AWSPREVIOUS).
     #[command(
-        after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  openssl rand -hex 32 | oracle secrets set audit --stack-name oracle\n  oracle secrets set graph --from application.json\n  oracle secrets set graph-token < refresh-token.txt\n\nExit code 1: the value was refused, and nothing was changed."
+        after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  oracle secrets set audit --stack-name oracle < audit-key-v1.txt\n  oracle secrets set graph --from application.json\n  oracle secrets set graph-token < refresh-token.txt\n\nExit code 1: the value was refused, and nothing was changed."
     )]
     Set(SetArguments),
 }
@@ -115,10 +115,23 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
         Ok(document)
     })?;
     let id = format!("{}/{}", deployed.name(), name.text());
-    let answer = json!({ "name": name.text(), "secret_id": id, "fields": fields(&document) });
-    output::print_answer(arguments.signed.target.json, &answer, || {
-        format!("{id} is stored ({})\n", fields(&document).join(", "))
-    })
+    let answer = answer(name, &id, &document);
+    output::print_answer(arguments.signed.target.json, &answer, || text(&id, &document, &answer))
+}
+
+/// What is answered about a stored document: nothing of a value but, of the audit log's keys, the version of the one
+/// that was stored. A recovery stores them in the order of their versions.
+fn answer(name: Name, id: &str, document: &Value) -> Value {
+    let mut answer = json!({ "name": name.text(), "secret_id": id, "fields": fields(document) });
+    if name == Name::Audit {
+        answer["version"] = document["current"].clone();
+    }
+    answer
+}
+
+fn text(id: &str, document: &Value, answer: &Value) -> String {
+    let version = answer["version"].as_str().map(|version| format!("; this key is {version}")).unwrap_or_default();
+    format!("{id} is stored ({}{version})\n", fields(document).join(", "))
 }
 
 fn read(arguments: &SetArguments) -> Result<String, CommandError> {
@@ -143,6 +156,19 @@ fn random() -> Result<String, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Records name the version of their key, so the copy of a key needs it.
+    #[test]
+    fn the_answer_about_a_key_of_the_log_names_its_version() {
+        let document = json!({ "current": "v2", "keys": { "v1": "0a", "v2": "0b" } });
+        let audit = answer(Name::Audit, "oracle/audit", &document);
+        assert_eq!(audit["version"], "v2");
+        let said = text("oracle/audit", &document, &audit);
+        assert_eq!(said, "oracle/audit is stored (current, keys; this key is v2)\n");
+        let document = json!({ "subscriber_key": "0a" });
+        let chat = answer(Name::Chat, "oracle/chat", &document);
+        assert_eq!((chat.get("version"), text("oracle/chat", &document, &chat).contains("0a")), (None, false));
+    }
 
     #[test]
     fn the_mailbox_needs_a_token_or_an_applications_secret() {

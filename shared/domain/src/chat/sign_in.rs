@@ -111,6 +111,12 @@ impl ChatSession {
         self.until
     }
 
+    /// Whose session it is, also after its end.
+    #[must_use]
+    pub const fn owner(&self) -> &SubscriberId {
+        &self.subscriber
+    }
+
     /// The subscriber, until the session ends. The store deletes the session some time later.
     #[must_use]
     pub fn subscriber(&self, now: Timestamp) -> Option<&SubscriberId> {

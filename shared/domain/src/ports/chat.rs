@@ -30,6 +30,9 @@ pub trait SignIns: Send + Sync {
     async fn begin_session(&self, digest: &str, session: &ChatSession) -> Result<(), StorageError>;
     /// Ends a session. Repeating is safe.
     async fn end_session(&self, digest: &str) -> Result<(), StorageError>;
+    /// Ends all sessions of a subscriber, or all but `except`. Returns how many were listed, which may include some that
+    /// had ended before. Repeating is safe.
+    async fn end_sessions(&self, who: &SubscriberId, except: Option<&str>) -> Result<usize, StorageError>;
     /// Adds one to the counter `name`, unless it has reached `most`. The counter expires after `until`.
     async fn take(&self, name: &str, most: u32, until: Timestamp) -> Result<bool, StorageError>;
 }

@@ -1,7 +1,9 @@
 //! The chat in the table of sales: an account at `pk` CHAT#{subscriber}, `sk` ACCOUNT; the beginning of a reply that is
-//! being made beside it, at `sk` REPLY#{exchange}; a sign-in link at
-//! CHATLOGIN#{digest}, a session at CHATSESSION#{digest}, a counter against abuse at CHATLIMIT#{name}, each with the
-//! first part of its `pk` as `sk`. All but the account expire.
+//! being made beside it, at `sk` REPLY#{exchange}, and the list of the subscriber's sessions, one item each, at `sk`
+//! SESSION#{digest}; a sign-in link at CHATLOGIN#{digest}, `sk` LOGIN, a session at CHATSESSION#{digest}, `sk` SESSION,
+//! a counter against abuse at CHATLIMIT#{name}, `sk` LIMIT. All but the account expire.
+//!
+//! The list is read only to end all sessions of a subscriber, so that no other request pays for it.
 
 use crate::{
     DynamoSales,
@@ -26,6 +28,9 @@ const ERASURES: &str = "CHAT_ERASURE";
 /// Where the index lists the other accounts with records or alerts that are not published, at once, and those with an
 /// evaluation that no record has, from the end of its claim.
 const UNPUBLISHED: &str = "CHAT_UNPUBLISHED";
+
+/// How the sort keys of a subscriber's list of sessions begin.
+const LISTED_SESSION: &str = "SESSION#";
 
 /// Accounts that one look lists.
 const PAGE: usize = 100;
@@ -118,15 +123,47 @@ impl SignIns for DynamoSales {
         Ok(found.map(|session| session.value))
     }
 
+    /// The list gets the session first: a session that is on no list could not be ended from elsewhere.
     async fn begin_session(&self, digest: &str, session: &ChatSession) -> Result<(), StorageError> {
         let step = step("chat session write");
-        let mut item = document_item(session_key(digest), session, 1, "", step.name)?;
-        item.insert(EXPIRES.to_owned(), numeral(session.until().as_seconds()));
-        self.overwrite(step, item).await
+        let listed = key("CHAT", session.owner().as_str(), &format!("{LISTED_SESSION}{digest}"));
+        for mut item in [listed, document_item(session_key(digest), session, 1, "", step.name)?] {
+            item.insert(EXPIRES.to_owned(), numeral(session.until().as_seconds()));
+            self.overwrite(step, item).await?;
+        }
+        Ok(())
     }
 
     async fn end_session(&self, digest: &str) -> Result<(), StorageError> {
         self.delete(step("chat session end"), session_key(digest)).await
+    }
+
+    /// The list's own items are left to expire.
+    async fn end_sessions(&self, who: &SubscriberId, except: Option<&str>) -> Result<usize, StorageError> {
+        let step = Step { subject: who.prefix(), ..step("chat sessions end") };
+        let (mut ended, mut from): (usize, Option<Item>) = (0, None);
+        loop {
+            let query = || async {
+                let query = self.client().query().table_name(self.table()).consistent_read(true);
+                let query = query
+                    .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
+                    .expression_attribute_values(":pk", string(format!("CHAT#{}", who.as_str())))
+                    .expression_attribute_values(":sk", string(LISTED_SESSION));
+                Ok(query.set_exclusive_start_key(from.clone()).send().await?)
+            };
+            let page = self.connection().call(step, query).await?;
+            for listed in page.items.unwrap_or_default() {
+                let digest = text(&listed, "sk").and_then(|sk| sk.strip_prefix(LISTED_SESSION));
+                if let Some(digest) = digest.filter(|digest| Some(*digest) != except) {
+                    self.delete(step, session_key(digest)).await?;
+                    ended += 1;
+                }
+            }
+            from = page.last_evaluated_key;
+            if from.is_none() {
+                return Ok(ended);
+            }
+        }
     }
 
     /// A count whose reply was lost may count twice, which is safe for a counter against abuse.

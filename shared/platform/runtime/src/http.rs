@@ -48,6 +48,13 @@ impl Request {
         Self { inner: self.inner.with_query_string_parameters(query), ..self }
     }
 
+    /// The same request with a body.
+    #[must_use]
+    pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        *self.inner.body_mut() = Body::Binary(body.into());
+        self
+    }
+
     /// The same request from a client with this address. For requests inside a request, tests and simulations.
     #[must_use]
     pub fn with_address(self, address: &str) -> Self {

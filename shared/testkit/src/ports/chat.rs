@@ -87,6 +87,15 @@ impl SignIns for World {
         self.stored("sign_ins.end_session", |state| drop(state.chat_sessions.remove(digest))).await
     }
 
+    async fn end_sessions(&self, who: &SubscriberId, except: Option<&str>) -> Result<usize, StorageError> {
+        self.stored("sign_ins.end_sessions", |state| {
+            let before = state.chat_sessions.len();
+            state.chat_sessions.retain(|digest, session| session.owner() != who || except == Some(digest.as_str()));
+            before - state.chat_sessions.len()
+        })
+        .await
+    }
+
     async fn take(&self, name: &str, most: u32, _until: Timestamp) -> Result<bool, StorageError> {
         self.stored("sign_ins.take", |state| {
             let taken = state.allowances.entry(name.to_owned()).or_default();

@@ -303,6 +303,10 @@ impl SignIns for Ports {
         self.world.end_session(digest).await
     }
 
+    async fn end_sessions(&self, who: &SubscriberId, except: Option<&str>) -> Result<usize, StorageError> {
+        self.world.end_sessions(who, except).await
+    }
+
     async fn take(&self, name: &str, most: u32, until: Timestamp) -> Result<bool, StorageError> {
         self.world.take(name, most, until).await
     }
