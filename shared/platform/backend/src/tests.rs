@@ -90,6 +90,7 @@ fn a_process_reads_the_secrets_that_only_we_check_again() {
     for (secret, rereads) in [
         (SecretName::StripeWebhook, true),
         (SecretName::StripeSmoke, true),
+        (SecretName::Audit, true),
         (SecretName::Stripe, false),
         (SecretName::Gemini, false),
         (SecretName::Graph, false),
