@@ -65,6 +65,12 @@ fn fields(document: &Value) -> Vec<&str> {
     document.as_object().into_iter().flatten().map(|(field, _)| field.as_str()).collect()
 }
 
+/// The fields, as one text.
+fn shown(document: &Value) -> String {
+    let fields = fields(document);
+    if fields.is_empty() { "empty".to_owned() } else { fields.join(", ") }
+}
+
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let documents = wait(async {
@@ -79,9 +85,7 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
         output::print_json(&documents.iter().map(entry).collect::<Vec<_>>())?;
     } else {
         for (name, document) in &documents {
-            let fields = fields(document);
-            let shown = if fields.is_empty() { "empty".to_owned() } else { fields.join(", ") };
-            output::print(&format!("{name:<15} {shown}\n"))?;
+            output::print(&format!("{name:<15} {}\n", shown(document)))?;
         }
     }
     Ok(if are_complete(&documents) { Ended::Done } else { Ended::Nothing })
@@ -118,9 +122,7 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     })?;
     let id = format!("{}/{}", deployed.name(), name.text());
     let answer = json!({ "name": name.text(), "secret_id": id, "fields": fields(&document) });
-    output::print_answer(arguments.signed.target.json, &answer, || {
-        format!("{id} is stored ({})\n", fields(&document).join(", "))
-    })
+    output::print_answer(arguments.signed.target.json, &answer, || format!("{id} is stored ({})\n", shown(&document)))
 }
 
 fn read(arguments: &SetArguments) -> Result<String, CommandError> {
