@@ -135,8 +135,8 @@ async fn accepted_payment(world: &World, session: &str) {
     .await;
 }
 
-/// Both secrets are configured while Stripe signs with either: no sale is lost. An instance refuses the old one only ten
-/// minutes after the overlap, so the tests of webhook and aws (secrets.rs) show it.
+/// Both secrets are configured while Stripe signs with either: no sale is lost. An instance refuses the old one only
+/// ten minutes after the overlap, so the tests of webhook and aws (secrets.rs) show it.
 #[tokio::test]
 async fn secret_rolled_announced() {
     let world = World::alone().await;
