@@ -135,7 +135,8 @@ async fn accepted_payment(world: &World, session: &str) {
     .await;
 }
 
-/// Both secrets are configured while Stripe signs with either: no sale is lost.
+/// Both secrets are configured while Stripe signs with either: no sale is lost. An instance refuses the old one only
+/// ten minutes after the overlap, so the tests of webhook and aws (secrets.rs) show it.
 #[tokio::test]
 async fn secret_rolled_announced() {
     let world = World::alone().await;
@@ -145,7 +146,8 @@ async fn secret_rolled_announced() {
     world.stack.control("configure", json!({ "webhook_secret": "whsec_rolled_new" })).await;
     let session = world.order("quick", &question()).await;
     world.stack.control("stripe/pay", json!({ "session_id": session, "email": email() })).await;
-    // An instance's copy of the secret is up to a minute old; Stripe delivers again what it refuses until then.
+    // An instance reads the secret for a signature that fits none, at most once a minute; Stripe delivers again what is
+    // refused until then.
     accepted_payment(&world, &session).await;
     let settled = world.settled(&session).await;
     world.stack.control("configure", json!({ "webhook_secret": old })).await;
@@ -168,7 +170,7 @@ async fn secret_rolled_unannounced() {
     let (_, found) = asked(&world, &["find", "--email", &sale.email]);
     assert_eq!(found["sales"][0]["session_id"], sale.session.as_str());
     assert!(found["sales"][0]["state"].to_string().contains("unknown here"), "{found}");
-    // With the old one, which Stripe signs with again after the drill, when an instance's copy may be a minute old.
+    // With the old one, which Stripe signs with again after the drill: an instance keeps this copy for ten minutes.
     set_secret(&world, "stripe-webhook", &format!("whsec_rolled_silently\n{old}"));
     accepted_payment(&world, &sale.session).await;
     world.delivered(&sale).await;

@@ -96,6 +96,12 @@ pub(crate) fn check_stripe_key(document: &Secret) -> Result<(), &'static str> {
     }
 }
 
+/// Whether the document has a refresh token of the mailbox.
+pub(crate) fn has_refresh_token(document: &Secret) -> bool {
+    let document: Value = serde_json::from_str(document.expose()).unwrap_or_default();
+    document["refresh_token"].as_str().is_some_and(|token| !token.trim().is_empty())
+}
+
 /// Checks that the document of audit keys has the current key.
 pub(crate) fn check_audit_key(document: &Secret) -> Result<(), Box<dyn Error + Send + Sync>> {
     AuditKeys::parse(document)?.current()?;
@@ -172,6 +178,15 @@ mod tests {
         let key = "0".repeat(64);
         assert_eq!(check_chat_key(&Secret::new(format!(r#"{{"subscriber_key":"{key}"}}"#))), Ok(()));
         assert!(check_audit_key(&Secret::new(format!(r#"{{"current":"v1","keys":{{"v1":"{key}"}}}}"#))).is_ok());
+    }
+
+    /// An emptied secret raises no alarm about its age.
+    #[test]
+    fn an_emptied_secret_has_no_refresh_token() {
+        assert!(has_refresh_token(&Secret::new(r#"{"refresh_token":"r"}"#)));
+        for text in ["", "{}", r#"{"refresh_token":""}"#, r#""r""#] {
+            assert!(!has_refresh_token(&Secret::new(text)), "{text}");
+        }
     }
 
     #[test]

@@ -12,8 +12,9 @@ use domain::{
 pub trait DependencyProbe: Send + Sync {
     /// Probes everything once.
     async fn checks(&self) -> Checks;
-    /// When the stored refresh token of the mailbox was written; `None` before the mailbox was probed.
-    fn refresh_token_written_at(&self) -> Option<Timestamp>;
+    /// When the stored refresh token of the mailbox was written; `None` without a token, and before the mailbox was
+    /// probed.
+    async fn refresh_token_written_at(&self) -> Option<Timestamp>;
 }
 
 /// The ports that the function uses.
@@ -31,7 +32,7 @@ pub struct Ports<'a> {
 pub async fn handle(ports: Ports<'_>) {
     let checks = ports.probe.checks().await;
     tracing::info!(wrong = checks.findings.len(), unknown = checks.unknown.len(), "boot probe");
-    if let Some(written_at) = ports.probe.refresh_token_written_at() {
+    if let Some(written_at) = ports.probe.refresh_token_written_at().await {
         let now = ports.clock.now();
         ports.meter.record(&[Metric::RefreshTokenAge.of(now.since(written_at).as_secs())], now);
     }
@@ -56,7 +57,7 @@ mod tests {
             Checks { findings, ..Checks::default() }
         }
 
-        fn refresh_token_written_at(&self) -> Option<Timestamp> {
+        async fn refresh_token_written_at(&self) -> Option<Timestamp> {
             self.token_written_at
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::{
     checks::{
-        check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works, mailbox_answers,
-        refund_key_works, stripe_answers,
+        check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works, has_refresh_token,
+        mailbox_answers, refund_key_works, stripe_answers,
     },
     handle::{DependencyProbe, Ports},
     probe::Checks,
@@ -189,7 +189,10 @@ impl DependencyProbe for Targets {
         probe.await
     }
 
-    fn refresh_token_written_at(&self) -> Option<Timestamp> {
-        self.refresh_token.written_at()
+    async fn refresh_token_written_at(&self) -> Option<Timestamp> {
+        let written_at = self.refresh_token.written_at()?;
+        // A secret that was emptied, for an application permission, has a version too. The mailbox's check has read it.
+        let document = self.refresh_token.document().await.ok()?;
+        has_refresh_token(&document).then_some(written_at)
     }
 }

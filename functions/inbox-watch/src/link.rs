@@ -110,9 +110,11 @@ impl Watch<'_> {
     pub(crate) async fn inquire(&self, id: &str, sender: &EmailAddress) -> Result<(), WatchError> {
         let journal = FunctionJournal { function: INQUIRIES, ..self.ports.journal };
         let notebook = journal.load::<Inquiries>().await?;
+        let other_tags = self.keys.all.other_email_tags(sender);
         let sender = self.keys.current.email_tag(sender);
         let note = |inquiries: &mut Inquiries, now| {
-            if !inquiries.add(Inquiry { message: id.to_owned(), at: now, sender: sender.clone() }) {
+            let (message, other_tags) = (id.to_owned(), other_tags.clone());
+            if !inquiries.add(Inquiry { message, at: now, sender: sender.clone(), other_tags }) {
                 return Noted::nothing(());
             }
             Noted::save(()).recording("inquiry", json!({ "message": message_digest(id), "sender": sender }))

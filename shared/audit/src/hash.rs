@@ -105,6 +105,13 @@ impl AuditKeys {
         let key = AuditKey { version: version.to_owned(), key: self.keys.get(version)?.clone() };
         Some(key.email_tag(address) == tag)
     }
+
+    /// The tags ([`AuditKey::email_tag`]) of an address under all keys but the current one.
+    #[must_use]
+    pub fn other_email_tags(&self, address: &EmailAddress) -> Vec<String> {
+        let others = self.keys.iter().filter(|(version, _)| **version != self.current);
+        others.map(|(version, key)| AuditKey::new(version, key.clone()).email_tag(address)).collect()
+    }
 }
 
 impl AuditKey {
@@ -179,6 +186,7 @@ mod tests {
                 "{tag}"
             );
         }
+        assert_eq!(keys.other_email_tags(&address), [old.as_str()]);
         for none in ["", "someone@example.com", "hmac-sha256:v1", &old.replace(":v1:", ":v0:")] {
             assert_eq!(keys.is_tag_of(none, &address), None, "{none}");
         }

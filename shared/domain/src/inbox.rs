@@ -112,6 +112,9 @@ pub struct Inquiry {
     pub at: Timestamp,
     /// The keyed hash of the sender's address, which equals that of sales with the same address.
     pub sender: String,
+    /// Its hashes under the other stored keys, one of which sales from before the current key have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_tags: Vec<String>,
 }
 
 /// The name of the notebook and of the stream of inquiries.
@@ -268,7 +271,8 @@ mod tests {
     #[test]
     fn an_inquiry_is_noted_and_settled_once() {
         let at = Timestamp::from_seconds(0);
-        let inquiry = |id: usize| Inquiry { message: format!("m{id}"), at, sender: "tag".into() };
+        let inquiry =
+            |id: usize| Inquiry { message: format!("m{id}"), at, sender: "tag".into(), other_tags: Vec::new() };
         let mut inquiries = Inquiries::default();
         assert!(inquiries.add(inquiry(1)) && !inquiries.add(inquiry(1)));
         assert!(inquiries.settle("m1") && !inquiries.settle("m1"));

@@ -140,7 +140,7 @@ impl From<PaymentError> for StepError {
     fn from(error: PaymentError) -> Self {
         let code = match error {
             PaymentError::Unavailable(_) | PaymentError::Replayed => ErrorCode::PaymentUnavailable,
-            PaymentError::NotFound | PaymentError::Refused(_) => ErrorCode::PaymentRefused,
+            PaymentError::NotFound | PaymentError::Refused(_) | PaymentError::Forbidden(_) => ErrorCode::PaymentRefused,
         };
         code.of(error)
     }

@@ -197,6 +197,17 @@ fn a_code_that_stripe_refuses_for_this_purchase_is_a_400_and_anything_else_is_no
     assert_eq!((plain.status(), code_of(&plain).as_str()), (502, "payment_unavailable"));
 }
 
+/// The key lacks a permission, which is not the code's fault.
+#[test]
+fn a_key_that_may_not_sell_is_502_with_and_without_a_code() {
+    for body in [r#"{"tier":"quick","query":"x","referral_code":"FRIEND20"}"#, r#"{"tier":"quick","query":"x"}"#] {
+        let world = world();
+        world.plan(Plan::none().whenever("payments.create_session", Fault::Refuse(403)));
+        let reply = post(&world, body);
+        assert_eq!((reply.status(), code_of(&reply).as_str()), (502, "payment_unavailable"), "{body}");
+    }
+}
+
 #[test]
 fn stripe_down_is_502_and_tells_that_nothing_was_charged() {
     let body = r#"{"tier":"quick","query":"x","referral_code":"FRIEND20"}"#;

@@ -1,7 +1,10 @@
 use super::*;
 use async_trait::async_trait;
 use domain::ports::SecretSource;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 use testkit::{Fault, Plan, World, run};
 
 const SECRET: &str = "whsec_test_secret";
@@ -48,6 +51,18 @@ impl RenewableSecret for Rolled {
         Ok(Some(Secret::new(self.new)))
     }
 }
+
+/// A secret of which the process has what was stored last.
+struct Stored(Mutex<&'static str>);
+
+#[async_trait]
+impl SecretSource for Stored {
+    async fn document(&self) -> Result<Secret, StorageError> {
+        Ok(Secret::new(*self.0.lock().unwrap()))
+    }
+}
+
+impl RenewableSecret for Stored {}
 
 const CONFIGURED: Document = Document(Some(r#"{"signing_secrets":["whsec_test_secret"]}"#));
 
@@ -234,6 +249,18 @@ fn a_second_secret_of_the_list_serves_while_one_is_rolled() {
     let body = event("checkout.session.completed", &paid());
     let rolled = Document(Some(r#"{"signing_secrets":["whsec_new","whsec_test_secret"]}"#));
     assert_eq!(run(receive(ports(&world, &rolled), Some(&sign(&body)), body.as_bytes())).unwrap().status(), 200);
+}
+
+/// The end of an overlap (the process reads the secret again: shared/platform/aws/src/secrets.rs).
+#[test]
+fn a_secret_that_was_taken_out_of_the_list_signs_nothing_any_more() {
+    let (world, body) = (world(), event("checkout.session.completed", &paid()));
+    let stored = Stored(Mutex::new(r#"{"signing_secrets":["whsec_new","whsec_test_secret"]}"#));
+    let status = || run(receive(ports(&world, &stored), Some(&sign(&body)), body.as_bytes())).unwrap().status();
+    assert_eq!(status(), 200);
+    *stored.0.lock().unwrap() = r#"{"signing_secrets":["whsec_new"]}"#;
+    assert_eq!(status(), 400);
+    assert_eq!(world.state().queue.len(), 1);
 }
 
 #[test]

@@ -26,7 +26,7 @@ domain::enum_with_words! {
         /// `client_secret`; fields that are left out stay as they are, and an empty one is removed.
         Graph = "graph",
         /// The refresh token of a person's consent to use the mailbox. Functions replace it, so it is set after a
-        /// consent only.
+        /// consent only. `{"refresh_token":""}` removes it, for an application permission.
         GraphToken = "graph-token",
         /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A further key
         /// becomes the current one; the earlier ones stay, as records name theirs.
@@ -60,9 +60,12 @@ pub(crate) enum InvalidValue {
     Missing(&'static str),
     #[error("refresh_token has a secret of its own: `oracle secrets set graph-token` takes the token itself")]
     RefreshToken,
+    #[error(r#"the value must be the token itself, or {{"refresh_token":""}} to remove the stored one"#)]
+    TokenItself,
 }
 
-/// A field of `graph` in stacks deployed before the token had a secret of its own. It can be removed but not set.
+/// The field of `graph-token`. In stacks deployed before the token had a secret of its own it is a field of `graph`,
+/// where it can be removed but not set.
 const REFRESH_TOKEN: &str = "refresh_token";
 const GRAPH_FIELDS: [&str; 4] = ["tenant_id", "client_id", "client_secret", REFRESH_TOKEN];
 
@@ -91,9 +94,7 @@ impl Name {
             }
             Self::Gemini => Ok(json!({ "api_key": prefixed(value, &[""], "")? })),
             Self::Graph => graph(current, value),
-            // What `jq -r .refresh_token` makes of a refusal.
-            Self::GraphToken if value == "null" => Err(InvalidValue::Null),
-            Self::GraphToken => Ok(json!({ "refresh_token": prefixed(value, &[""], "")? })),
+            Self::GraphToken => graph_token(value),
             Self::Audit => audit(current, value),
             Self::Chat => chat(current, value),
         }
@@ -125,6 +126,20 @@ fn graph(current: &Value, value: &str) -> Result<Value, InvalidValue> {
         Some(missing) => Err(InvalidValue::Missing(missing)),
         None => Ok(Value::Object(document)),
     }
+}
+
+/// Sets the token, or removes it: while one is stored, the permission of the application is not used.
+fn graph_token(value: &str) -> Result<Value, InvalidValue> {
+    // What `jq -r .refresh_token` makes of a refusal.
+    if value == "null" {
+        return Err(InvalidValue::Null);
+    }
+    // The form of `graph`, in which an empty value removes a field. A token has no such beginning.
+    if value.starts_with(['{', '"']) {
+        let is_removal = serde_json::from_str(value).is_ok_and(|given: Value| given == json!({ REFRESH_TOKEN: "" }));
+        return if is_removal { Ok(json!({})) } else { Err(InvalidValue::TokenItself) };
+    }
+    Ok(json!({ REFRESH_TOKEN: prefixed(value, &[""], "")? }))
 }
 
 fn is_hex(value: &str) -> bool {
@@ -202,7 +217,9 @@ mod tests {
     fn a_refresh_token_is_set_in_its_own_secret_and_never_with_the_application() {
         let none = json!({});
         assert_eq!(made(Name::GraphToken, &none, " r\n"), Ok(json!({ "refresh_token": "r" })));
-        assert_eq!(made(Name::GraphToken, &none, r#"{"refresh_token": "r"}"#), Err(InvalidValue::Spaces));
+        for wrong in [r#"{"refresh_token": "r"}"#, r#"{"refresh_token":"r"}"#, "{}", "{", r#""r""#] {
+            assert_eq!(made(Name::GraphToken, &none, wrong), Err(InvalidValue::TokenItself), "{wrong}");
+        }
         assert_eq!(made(Name::GraphToken, &none, "null\n"), Err(InvalidValue::Null));
         let before = json!({ "tenant_id": "t", "client_id": "c", "refresh_token": "before" });
         let consent = r#"{"tenant_id":"t","client_id":"c","refresh_token":"old"}"#;
@@ -213,6 +230,14 @@ mod tests {
         assert_eq!(made(Name::Graph, &before, r#"{"client_secret":"s"}"#).unwrap()["refresh_token"], "before");
         let removed = made(Name::Graph, &before, r#"{"refresh_token":""}"#);
         assert_eq!(removed, Ok(json!({ "tenant_id": "t", "client_id": "c" })));
+    }
+
+    #[test]
+    fn a_refresh_token_is_removed_for_an_application_permission() {
+        let stored = json!({ "refresh_token": "r" });
+        for removal in [r#"{"refresh_token":""}"#, r#"{ "refresh_token": "" }"#] {
+            assert_eq!(made(Name::GraphToken, &stored, removal), Ok(json!({})), "{removal}");
+        }
     }
 
     #[test]

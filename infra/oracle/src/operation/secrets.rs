@@ -26,7 +26,9 @@ pub(crate) enum SecretsCommand {
     /// Fill or replace a secret with the value on standard input, or in a file. A value is never an argument.
     ///
     /// Functions read the new value when Stripe, Gemini or Graph refuses the old one, at the latest when they are next
-    /// started. Who set which secret is in the audit log, and nothing of the value. Secrets Manager keeps the value before it (AWSPREVIOUS).
+    /// started. `stripe-webhook` and `audit`, which no service refuses, they read again after ten minutes: a signing
+    /// secret that is left out is refused from then on. Who set which secret is in the audit log, and nothing of the
+    /// value. Secrets Manager keeps the value before it (AWSPREVIOUS).
     #[command(
         after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  oracle secrets set audit --stack-name oracle < audit-key-v1.txt\n  oracle secrets set graph --from application.json\n  oracle secrets set graph-token < refresh-token.txt\n\nExit code 1: the value was refused, and nothing was changed."
     )]
@@ -63,6 +65,12 @@ fn fields(document: &Value) -> Vec<&str> {
     document.as_object().into_iter().flatten().map(|(field, _)| field.as_str()).collect()
 }
 
+/// The fields, as one text.
+fn shown(document: &Value) -> String {
+    let fields = fields(document);
+    if fields.is_empty() { "empty".to_owned() } else { fields.join(", ") }
+}
+
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let documents = wait(async {
@@ -77,9 +85,7 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
         output::print_json(&documents.iter().map(entry).collect::<Vec<_>>())?;
     } else {
         for (name, document) in &documents {
-            let fields = fields(document);
-            let shown = if fields.is_empty() { "empty".to_owned() } else { fields.join(", ") };
-            output::print(&format!("{name:<15} {shown}\n"))?;
+            output::print(&format!("{name:<15} {}\n", shown(document)))?;
         }
     }
     Ok(if are_complete(&documents) { Ended::Done } else { Ended::Nothing })
@@ -131,7 +137,7 @@ fn answer(name: Name, id: &str, document: &Value) -> Value {
 
 fn text(id: &str, document: &Value, answer: &Value) -> String {
     let version = answer["version"].as_str().map(|version| format!("; this key is {version}")).unwrap_or_default();
-    format!("{id} is stored ({}{version})\n", fields(document).join(", "))
+    format!("{id} is stored ({}{version})\n", shown(document))
 }
 
 fn read(arguments: &SetArguments) -> Result<String, CommandError> {

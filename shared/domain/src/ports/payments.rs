@@ -16,6 +16,9 @@ pub enum PaymentError {
     /// The provider refused the request: retrying is useless.
     #[error("the payment provider refused the request: {0}")]
     Refused(String),
+    /// Our key may not do this: only another key can.
+    #[error("the payment provider does not let our key do this: {0}")]
+    Forbidden(String),
     /// The provider replays its own earlier failure for this idempotency key: only another key gets a new answer.
     #[error("the payment provider repeats an earlier failure")]
     Replayed,

@@ -53,7 +53,8 @@ pub async fn waiting(journal: FunctionJournal<'_>, open: &[Row], now: Timestamp)
     let inquiries = FunctionJournal { function: INQUIRIES, ..journal }.load::<Inquiries>().await?;
     let waiting = |inquiry: &Inquiry| {
         let due = inquiry.at.plus(ANSWERED_WITHIN);
-        let same = |row: &&Row| row.email_tag.as_deref() == Some(inquiry.sender.as_str());
+        let is_of_address = |tag: &String| *tag == inquiry.sender || inquiry.other_tags.contains(tag);
+        let same = |row: &&Row| row.email_tag.as_ref().is_some_and(is_of_address);
         Waiting {
             inquiry: name_of(&inquiry.message),
             work: "inquiry",
@@ -107,18 +108,22 @@ mod tests {
     fn world() -> World {
         let failed = Fulfilment::Failed { reason: "503".into(), at: at(-50) };
         let world = world_with(sale().with("fulfilment", failed).with("email_tag", Some("tag-of-buyer".to_owned())));
+        add(&world, "m1", "tag-of-buyer", &[]);
+        add(&world, "m2", "tag-of-stranger", &[]);
+        world
+    }
+
+    fn add(world: &World, message: &str, sender: &str, other_tags: &[&str]) {
         let note = |inquiries: &mut Inquiries, now| {
-            for (message, sender) in [("m1", "tag-of-buyer"), ("m2", "tag-of-stranger")] {
-                inquiries.add(Inquiry { message: message.into(), at: now, sender: sender.into() });
-            }
+            let other_tags = other_tags.iter().map(|tag| (*tag).to_owned()).collect();
+            inquiries.add(Inquiry { message: message.into(), at: now, sender: sender.into(), other_tags });
             Noted::save(())
         };
         let noted = async {
-            let loaded = journal(&world).load::<Inquiries>().await.unwrap();
-            journal(&world).commit(loaded, note).await.unwrap().settle().await;
+            let loaded = journal(world).load::<Inquiries>().await.unwrap();
+            journal(world).commit(loaded, note).await.unwrap().settle().await;
         };
         run(noted).unwrap();
-        world
     }
 
     fn listed(world: &World, seconds: i64) -> Vec<Waiting> {
@@ -134,6 +139,14 @@ mod tests {
         assert_eq!(waiting.iter().map(|it| it.sales.len()).collect::<Vec<_>>(), [1, 0]);
         assert_eq!((waiting[0].sales[0].as_str(), waiting[0].overdue), ("c3D4e5F6", false));
         assert!(listed(&world, 24 * 3600)[0].overdue && !listed(&world, 24 * 3600 - 1)[0].overdue);
+    }
+
+    /// A further key is current, and the sale has the tag of the one before.
+    #[test]
+    fn an_inquiry_names_the_open_sales_of_its_address_under_any_key() {
+        let world = world();
+        add(&world, "m3", "new-tag-of-buyer", &["oldest-tag-of-buyer", "tag-of-buyer"]);
+        assert_eq!(listed(&world, 0).iter().map(|it| it.sales.len()).collect::<Vec<_>>(), [1, 0, 1]);
     }
 
     #[test]

@@ -81,7 +81,7 @@ async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Resu
     let known = match ledger.refunds(payment).await {
         Ok(known) => known,
         Err(PaymentError::NotFound) => return Ok(Outcome::Refused("payment_unknown".to_owned())),
-        Err(PaymentError::Refused(code)) => return Ok(Outcome::Refused(code)),
+        Err(PaymentError::Refused(code) | PaymentError::Forbidden(code)) => return Ok(Outcome::Refused(code)),
         Err(error) => return Err(error),
     };
     // Whether this attempt's own refund moved the money is not known, and a second one could move it again. One of
@@ -95,7 +95,7 @@ async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Resu
     match ledger.refund(payment, key).await {
         Ok(NewRefund::Made(made)) => Ok(status(made.status)),
         Ok(NewRefund::NothingLeft) => Ok(Outcome::Refunded),
-        Err(PaymentError::Refused(code)) => Ok(Outcome::Refused(code)),
+        Err(PaymentError::Refused(code) | PaymentError::Forbidden(code)) => Ok(Outcome::Refused(code)),
         Err(PaymentError::NotFound) => Ok(Outcome::Refused("payment_unknown".to_owned())),
         Err(PaymentError::Replayed) => Ok(Outcome::Refused(REPLAYED.to_owned())),
         Err(error @ PaymentError::Unavailable(_)) => Err(error),

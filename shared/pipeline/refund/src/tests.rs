@@ -6,7 +6,7 @@ use domain::{
     open_work::Work,
     ports::{Clock, MadeRefund, UnknownRefund},
 };
-use testkit::{Plan, World, every_two_faults, pairs_of_faults, run, session::paid};
+use testkit::{Fault, Plan, World, every_two_faults, pairs_of_faults, run, session::paid};
 
 fn session() -> CheckoutSession {
     CheckoutSession { payment: Some(PaymentId::parse("pi_1").unwrap()), ..paid("cs_test_1") }
@@ -94,6 +94,20 @@ fn whatever_breaks_the_money_goes_back_once_and_the_log_tells_it_once() {
         assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded, "{what}");
         assert_eq!(world.state().refunds.len(), 1, "{what}");
         assert_eq!(steps(&world), ["authorised", "confirmed"], "{what}");
+    }
+}
+
+/// A key without the permission is for a human to replace, and the next attempt uses the key that is stored then.
+#[test]
+fn a_refund_that_our_key_may_not_make_is_put_before_a_human_and_asked_for_again() {
+    for call in ["ledger.refunds", "ledger.refund"] {
+        let world = world(session());
+        world.plan(Plan::none().whenever(call, Fault::Refuse(403)));
+        assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refused("403".into()), "{call}");
+        assert!(world.state().alerts[0].line.starts_with("[ORACLE-REFUND] CRITICAL"), "{call}");
+        assert!(matches!(money(&world), Money::RefundAuthorised { .. }), "{call}");
+        world.plan(Plan::none());
+        assert_eq!(refund(&world).unwrap().unwrap(), Outcome::Refunded, "{call}");
     }
 }
 

@@ -42,8 +42,11 @@ impl SecretDocument {
         let current = self.document().await?;
         let no_version = || storage(STEP.name, std::io::Error::other("the secret has no version"));
         let replaced = self.version().map(|version| version.id);
+        // Without serde's error, which quotes a token that was written in place of the object: it would be in an alert.
+        let no_object =
+            |_: serde_json::Error| storage("secret read", std::io::Error::other("the secret is not a JSON object"));
         let mut document: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(current.expose()).map_err(|error| storage("secret read", error))?;
+            serde_json::from_str(current.expose()).map_err(no_object)?;
         document.insert(field.to_owned(), value.expose().into());
         let text = serde_json::Value::Object(document).to_string();
         let put = || async {

@@ -19,6 +19,9 @@ use tokio::sync::Mutex;
 /// control how often we read it.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(60);
 
+/// A secret that only we check is read again after this time, because no refusal says that it was replaced.
+const REREAD_INTERVAL: Duration = Duration::from_secs(600);
+
 /// One secret. Its value is read at the first use and cached, with its fields trimmed. A failure is not cached, and a
 /// document without values is cached for a minute only.
 #[derive(Debug)]
@@ -51,6 +54,14 @@ impl SecretDocument {
             kept: CachedSecret::new(),
             version: std::sync::Mutex::new(None),
         }
+    }
+
+    /// The same secret, which is read again ten minutes after the last read. For one that only we check. Not for a
+    /// refresh token: its rotation replaces the version that was read last, which has to be the one in use.
+    #[must_use]
+    pub const fn rereading(mut self) -> Self {
+        self.kept.rereads = true;
+        self
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -134,7 +145,11 @@ impl RenewableSecret for SecretDocument {
 
 /// The cached state of a secret: the document, and when it was last read.
 #[derive(Debug)]
-pub(crate) struct CachedSecret(Mutex<State>);
+pub(crate) struct CachedSecret {
+    state: Mutex<State>,
+    /// Whether a complete document is read again after [`REREAD_INTERVAL`].
+    rereads: bool,
+}
 
 #[derive(Debug)]
 struct State {
@@ -148,16 +163,26 @@ struct State {
 
 impl CachedSecret {
     const fn new() -> Self {
-        Self(Mutex::const_new(State { document: None, is_complete: false, looked_up: None, own: false }))
+        let state = State { document: None, is_complete: false, looked_up: None, own: false };
+        Self { state: Mutex::const_new(state), rereads: false }
     }
 
     async fn document<F>(&self, now: Instant, fetch: impl Fn() -> F + Send) -> Result<Secret, StorageError>
     where
         F: Future<Output = Result<String, StorageError>> + Send,
     {
-        let mut state = self.0.lock().await;
-        match &state.document {
-            Some(document) if state.is_complete || state.was_looked_up_before(now) => Ok(document.clone()),
+        // Held during a read: concurrent callers wait for it instead of making their own.
+        let mut state = self.state.lock().await;
+        let is_due = self.rereads && !state.was_looked_up_within(REREAD_INTERVAL, now);
+        match state.document.clone() {
+            Some(document) if (state.is_complete && !is_due) || state.was_looked_up_within(RENEWAL_INTERVAL, now) => {
+                Ok(document)
+            }
+            // A read that fails, which the store reports, or that gives no value replaces nothing.
+            Some(kept) if state.is_complete => {
+                let read = state.look_up(now, fetch).await;
+                Ok(read.ok().and(state.document.clone()).unwrap_or(kept))
+            }
             _ => state.look_up(now, fetch).await,
         }
     }
@@ -171,7 +196,7 @@ impl CachedSecret {
     where
         F: Future<Output = Result<String, StorageError>> + Send,
     {
-        let mut state = self.0.lock().await;
+        let mut state = self.state.lock().await;
         let is_other = |document: &Secret| document.expose() != refused.expose();
         // A document that this process wrote itself may be refused like the previous one: a human may have replaced
         // both.
@@ -179,7 +204,7 @@ impl CachedSecret {
         if let Some(document) = state.document.as_ref().filter(|document| is_other(document) && believed) {
             return Ok(Some(document.clone()));
         }
-        if state.was_looked_up_before(now) {
+        if state.was_looked_up_within(RENEWAL_INTERVAL, now) {
             return Ok(None);
         }
         Ok(Some(state.look_up(now, fetch).await?).filter(is_other))
@@ -187,7 +212,7 @@ impl CachedSecret {
 
     pub(crate) async fn replace(&self, text: &str) {
         let (document, is_complete) = read(text);
-        let mut state = self.0.lock().await;
+        let mut state = self.state.lock().await;
         state.document = is_complete.then_some(document);
         state.is_complete = is_complete;
         state.own = true;
@@ -195,9 +220,9 @@ impl CachedSecret {
 }
 
 impl State {
-    /// Whether it was read so recently that it is not read again.
-    fn was_looked_up_before(&self, now: Instant) -> bool {
-        self.looked_up.is_some_and(|at| now.saturating_duration_since(at) < RENEWAL_INTERVAL)
+    /// Whether the last read, also a failed one, is this recent.
+    fn was_looked_up_within(&self, interval: Duration, now: Instant) -> bool {
+        self.looked_up.is_some_and(|at| now.saturating_duration_since(at) < interval)
     }
 
     async fn look_up<F>(&mut self, now: Instant, fetch: impl Fn() -> F + Send) -> Result<Secret, StorageError>
@@ -267,6 +292,8 @@ mod tests {
             self.0.lock().unwrap().1
         }
         pub(crate) async fn fetch(&self) -> Result<String, StorageError> {
+            // Another request runs meanwhile.
+            tokio::task::yield_now().await;
             let mut source = self.0.lock().unwrap();
             source.1 += 1;
             source.0.clone().ok_or_else(|| StorageError { operation: "secret read", source: "down".into() })
@@ -283,6 +310,11 @@ mod tests {
     impl<'a> Process<'a> {
         fn new(source: &'a Source) -> Self {
             Self { kept: CachedSecret::new(), source, now: RefCell::new(Instant::now()) }
+        }
+        fn rereading(source: &'a Source) -> Self {
+            let mut process = Self::new(source);
+            process.kept.rereads = true;
+            process
         }
         fn later(&self, seconds: u64) {
             *self.now.borrow_mut() += Duration::from_secs(seconds);
@@ -308,8 +340,49 @@ mod tests {
         let process = Process::new(&source);
         for _ in 0..3 {
             assert_eq!(process.document().await.as_deref(), Some(FIRST), "without the white space around it");
+            process.later(3600);
         }
         assert_eq!(source.asked(), 1);
+    }
+
+    /// A signing secret that was taken out, or an audit key that was added: nobody refuses what we have.
+    #[tokio::test]
+    async fn a_secret_that_only_we_check_is_read_again_after_ten_minutes() {
+        let source = Source::of(FIRST);
+        let process = Process::rereading(&source);
+        process.document().await;
+        source.now_holds(Some(SECOND));
+        process.later(599);
+        assert_eq!(process.document().await.as_deref(), Some(FIRST));
+        assert_eq!(source.asked(), 1);
+        process.later(1);
+        let read = tokio::join!(process.document(), process.document(), process.document());
+        assert_eq!(
+            (read.0.as_deref(), read.1.as_deref(), read.2.as_deref()),
+            (Some(SECOND), Some(SECOND), Some(SECOND))
+        );
+        process.later(599);
+        process.document().await;
+        assert_eq!(source.asked(), 2, "concurrent requests share one read, and it holds for ten minutes");
+    }
+
+    #[tokio::test]
+    async fn a_read_that_fails_or_gives_nothing_keeps_the_secret_for_ten_more_minutes() {
+        for nothing in [None, Some("{}"), Some("")] {
+            let source = Source::of(FIRST);
+            let process = Process::rereading(&source);
+            process.document().await;
+            source.now_holds(nothing);
+            process.later(600);
+            for _ in 0..50 {
+                assert_eq!(process.document().await.as_deref(), Some(FIRST), "{nothing:?}");
+            }
+            assert_eq!(source.asked(), 2, "{nothing:?}");
+            source.now_holds(Some(SECOND));
+            process.later(600);
+            assert_eq!(process.document().await.as_deref(), Some(SECOND), "{nothing:?}");
+            assert_eq!(source.asked(), 3, "{nothing:?}");
+        }
     }
 
     #[tokio::test]

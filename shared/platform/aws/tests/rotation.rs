@@ -77,6 +77,19 @@ async fn a_token_replaces_the_version_that_was_read_and_no_newer_one() {
     assert_eq!((outcome, moved(&bodies)), (Rotation::Overtaken, ("v2", Some("v1"))));
 }
 
+/// The error is in an alert.
+#[tokio::test]
+async fn a_token_that_was_written_in_place_of_the_document_is_in_no_error() {
+    for stored in [r#""0.AXtoken""#, "0.AXtoken"] {
+        let server = Server::start(vec![(200, json!({ "SecretString": stored, "VersionId": "v1" }).to_string())]).await;
+        let error = secret(&server.url).rotate_field("refresh_token", &Secret::new("new")).await.unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(cause, "the secret is not a JSON object", "{stored}");
+        assert!(!format!("{error:?}").contains("AX"), "{stored}");
+        assert_eq!(server.seen().len(), 1, "nothing is written");
+    }
+}
+
 #[tokio::test]
 async fn a_store_that_does_not_answer_is_an_error() {
     let rotated = secret(&nobody().await).rotate_field("refresh_token", &Secret::new("new")).await;

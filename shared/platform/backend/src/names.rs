@@ -78,6 +78,14 @@ domain::enum_with_words! {
     const fn variable;
 }
 
+impl SecretName {
+    /// Whether only we check with this secret: no service refuses what it held before, so nothing else tells a running
+    /// process that it was replaced.
+    pub(crate) const fn is_checked_by_us(self) -> bool {
+        matches!(self, Self::StripeWebhook | Self::StripeSmoke | Self::Audit)
+    }
+}
+
 impl Backend {
     /// The address of a queue.
     ///

@@ -178,11 +178,12 @@ impl Backend {
         Ok(SqsQueue::new(self.connection.clone(), self.queue_url(queue)?))
     }
 
-    /// A secret, fetched at its first use.
+    /// A secret, fetched at its first use, and again after ten minutes if only we check it.
     ///
     /// # Errors
     /// As [`Self::journal`].
     pub fn secret(&self, secret: SecretName) -> Result<SecretDocument, BackendError> {
-        Ok(SecretDocument::new(self.connection.clone(), self.secret_id(secret)?))
+        let document = SecretDocument::new(self.connection.clone(), self.secret_id(secret)?);
+        Ok(if secret.is_checked_by_us() { document.rereading() } else { document })
     }
 }

@@ -83,6 +83,24 @@ fn a_missing_variable_is_named_when_its_client_is_built_and_hinders_no_other_cli
     }
 }
 
+/// A refresh token is not read again on our own account: its rotation replaces the version that was read last.
+#[test]
+fn a_process_reads_the_secrets_that_only_we_check_again() {
+    let backend = backend("");
+    for (secret, rereads) in [
+        (SecretName::StripeWebhook, true),
+        (SecretName::StripeSmoke, true),
+        (SecretName::Audit, true),
+        (SecretName::Stripe, false),
+        (SecretName::Gemini, false),
+        (SecretName::Graph, false),
+        (SecretName::GraphToken, false),
+    ] {
+        let document = format!("{:?}", backend.secret(secret).unwrap());
+        assert!(document.contains(&format!("rereads: {rereads}")), "{secret:?}");
+    }
+}
+
 #[test]
 fn an_empty_address_ends_sales_for_usdc_but_keeps_the_clients_that_settle() {
     let with = |pay_to: &'static str| {

@@ -23,6 +23,7 @@ pub(super) fn payment_trouble(trouble: Trouble) -> PaymentError {
     match trouble {
         Trouble::Failed | Trouble::Refused(500..) => PaymentError::Unavailable(planned()),
         Trouble::Refused(404) => PaymentError::NotFound,
+        Trouble::Refused(403) => PaymentError::Forbidden("403".to_owned()),
         Trouble::Refused(status) => PaymentError::Refused(status.to_string()),
     }
 }

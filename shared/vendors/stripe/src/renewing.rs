@@ -1,6 +1,6 @@
 //! A client that is built at its first use. A refused key is read again, so that a rotated one works without a restart.
 
-use crate::{Client, maker::Maker, reply::is_unauthorized};
+use crate::{Client, maker::Maker, reply::is_key_refused};
 use domain::{
     MadeFromSecret, RenewableSecret, Secret, SessionId,
     ports::PaymentError,
@@ -45,15 +45,15 @@ impl RenewingClient {
         Ok(self.made.other_than(&client, |document| self.make(document)).await.unwrap_or(client))
     }
 
-    /// Makes a call, and once more with another client, if Stripe refused this one's key and there is another key. The
-    /// refused call had no effect.
+    /// Makes a call, and once more with another client, if Stripe refused this one's key or the key has no permission
+    /// for it, and there is another key. The refused call had no effect.
     pub(crate) async fn call<T, F>(&self, call: impl Fn(Made<Client>) -> F) -> Result<T, PaymentError>
     where
         F: Future<Output = Result<T, PaymentError>>,
     {
         let client = self.get().await?;
         let outcome = call(client.clone()).await;
-        if !outcome.as_ref().is_err_and(is_unauthorized) {
+        if !outcome.as_ref().is_err_and(is_key_refused) {
             return outcome;
         }
         match self.made.other_than(&client, |document| self.make(document)).await {

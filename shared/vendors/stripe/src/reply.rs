@@ -50,6 +50,7 @@ pub(crate) fn refusal(status: u16, should_retry: Option<&str>, replayed: bool, b
     };
     let code = code(body);
     let error = match status {
+        403 => PaymentError::Forbidden(code),
         404 => PaymentError::NotFound,
         // 409 and 429 are temporary, and so is 401: Stripe refuses our key, not the request. A status outside 4xx is
         // not the request's fault.
@@ -59,10 +60,15 @@ pub(crate) fn refusal(status: u16, should_retry: Option<&str>, replayed: bool, b
     Failure { error, retriable }
 }
 
-/// Whether Stripe refused our key.
-pub(crate) fn is_unauthorized(error: &PaymentError) -> bool {
-    let PaymentError::Unavailable(source) = error else { return false };
-    matches!(source.downcast_ref(), Some(CallError::Status { status: 401, .. }))
+/// Whether Stripe refused our key, or a call that the key has no permission for.
+pub(crate) fn is_key_refused(error: &PaymentError) -> bool {
+    match error {
+        PaymentError::Forbidden(_) => true,
+        PaymentError::Unavailable(source) => {
+            matches!(source.downcast_ref(), Some(CallError::Status { status: 401, .. }))
+        }
+        _ => false,
+    }
 }
 
 /// `error.code`, or else `error.type`, reduced to the characters of Stripe's codes.
@@ -113,16 +119,24 @@ mod tests {
             r#"{"error":{"type":"invalid_request_error","code":"resource_missing","message":"No such x: 'a@b'"}}"#;
         assert_eq!(refused(400, body), "resource_missing");
         assert_eq!(refused(402, r#"{"error":{"type":"card_error"}}"#), "card_error");
-        assert_eq!(refused(403, "<html>"), "unknown");
+        assert_eq!(refused(402, "<html>"), "unknown");
         assert_eq!(refused(400, r#"{"error":{"code":"A@b.c: <x>\n_1"}}"#), "bcx_1");
         assert_eq!(refused(400, &format!(r#"{{"error":{{"code":"{}"}}}}"#, "a".repeat(999))).len(), 60);
+    }
+
+    #[test]
+    fn a_key_without_the_permission_is_told_from_a_wrong_request() {
+        let error = refusal(403, None, false, br#"{"error":{"code":"more_permissions_required"}}"#).error;
+        assert!(is_key_refused(&error));
+        assert!(matches!(error, PaymentError::Forbidden(code) if code == "more_permissions_required"));
+        assert!(!is_key_refused(&refusal(400, None, false, b"").error));
     }
 
     #[test]
     fn what_may_pass_is_unavailable() {
         for status in [302, 401, 408, 409, 429, 500, 502, 503] {
             let error = refusal(status, None, false, br#"{"error":{"code":"lock_timeout"}}"#).error;
-            assert_eq!(is_unauthorized(&error), status == 401);
+            assert_eq!(is_key_refused(&error), status == 401);
             let source = std::error::Error::source(&error).unwrap().to_string();
             assert_eq!(source, format!("the answer was {status} (lock_timeout)"));
         }

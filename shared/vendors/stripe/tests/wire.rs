@@ -323,16 +323,20 @@ impl domain::RenewableSecret for Rotated {
 
 #[tokio::test]
 async fn a_rotated_key_works_without_a_restart_and_sells_once() {
-    let server = Server::start([json(401, "{}"), json(200, CREATED), json(401, "{}")]).await;
-    let waits = Arc::new(Waits::default());
-    let site = "https://oracle.example".to_owned();
-    let client = stripe::LazyClient::new(server.url.clone(), site, Arc::new(Rotated), waits, Arc::new(Certain));
-    assert!(client.create_session(&new_session()).await.is_ok());
-    assert!(client.create_session(&new_session()).await.is_err(), "there is no other key");
-    let seen = server.seen();
-    let keys: Vec<_> = seen.iter().map(|request| request.header("authorization").unwrap()).collect();
-    assert_eq!(keys, ["Bearer sk_old", "Bearer sk_new", "Bearer sk_new"]);
-    assert_eq!(seen[0].header("idempotency-key"), seen[1].header("idempotency-key"));
+    // 403: the key lacks a permission, and its successor has it.
+    for status in [401, 403] {
+        let server = Server::start([json(status, "{}"), json(200, CREATED), json(status, "{}")]).await;
+        let waits = Arc::new(Waits::default());
+        let site = "https://oracle.example".to_owned();
+        let client = stripe::LazyClient::new(server.url.clone(), site, Arc::new(Rotated), waits, Arc::new(Certain));
+        assert!(client.create_session(&new_session()).await.is_ok(), "{status}");
+        let error = client.create_session(&new_session()).await.unwrap_err();
+        assert_eq!(matches!(error, PaymentError::Forbidden(_)), status == 403, "there is no other key: {error:?}");
+        let seen = server.seen();
+        let keys: Vec<_> = seen.iter().map(|request| request.header("authorization").unwrap()).collect();
+        assert_eq!(keys, ["Bearer sk_old", "Bearer sk_new", "Bearer sk_new"], "{status}");
+        assert_eq!(seen[0].header("idempotency-key"), seen[1].header("idempotency-key"), "{status}");
+    }
 }
 
 /// A key of the test mode, and whether one of the live mode has replaced it since it was read.
