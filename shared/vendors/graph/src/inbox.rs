@@ -11,7 +11,7 @@ use serde_json::Value;
 const PAGE: usize = 50;
 
 /// Messages per page of a list with two short fields: all that the watch may have seen (500) and new ones, in one call.
-/// Graph allows 1,000; with 400 bytes for each, the page is a quarter of the longest reply that is read.
+/// Graph allows 1,000; with 400 bytes for each, a page has 240 KB.
 const LISTED: usize = 600;
 
 /// A page of messages.

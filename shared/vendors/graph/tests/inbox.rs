@@ -80,6 +80,21 @@ async fn every_question_is_asked_as_graph_reads_it() {
     assert_eq!(draft["singleValueExtendedProperties"][0]["value"], "cs_test_1", "an erasure of the sale finds it");
 }
 
+/// A buyer may paste a document into a reply.
+#[tokio::test]
+async fn a_long_text_is_read() {
+    let text = "And now? ".repeat(200_000);
+    let server = Server::start([
+        json(200, TOKEN),
+        json(200, serde_json::json!({ "uniqueBody": { "contentType": "text", "content": text } })),
+        json(200, serde_json::json!({ "body": { "contentType": "text", "content": text } })),
+    ])
+    .await;
+    let client = parts(&server.url).client;
+    assert!(client.new_text("A").await.unwrap().unwrap() == text);
+    assert!(client.correspondence("A").await.unwrap().unwrap().text == text);
+}
+
 /// A message in a conversation that replies to a mail.
 fn reply() -> Incoming {
     let headers = vec![("In-Reply-To".to_owned(), "<1@x>".to_owned())];
