@@ -53,7 +53,7 @@ pub(crate) async fn recheck(
     let note = |state: &mut DigestState, now| {
         let mut recheck = from.clone();
         // Another run may have announced findings since this one began.
-        recheck.known.extend(state.recheck.known.iter().cloned());
+        recheck.remember(&state.recheck.known);
         let changes = recheck.take_in(&compared, next, head);
         let mut facts = json!({
             "digests": [from.next, next - 1], "objects": read, "bad": compared.bad.len(), "sound_at": recheck.sound_at,

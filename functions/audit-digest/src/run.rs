@@ -234,7 +234,7 @@ fn note(state: &mut DigestState, head: &Head, counts: &Counts, now: domain::Time
     if !overwritten.is_empty() {
         let what = format!("written over: {} (digest {sequence}); oracle audit verify", names(overwritten));
         alerts.push(alert(Severity::Critical, "overwritten", &what));
-        state.recheck.known.extend(overwritten.iter().cloned());
+        state.recheck.remember(overwritten);
     }
     if *gone > 0 {
         let what = "gone from the log or written over before they could be digested";

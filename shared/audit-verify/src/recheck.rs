@@ -6,7 +6,8 @@ use domain::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The most bad records that are remembered by key.
+/// The most bad records that are remembered by key. The function's whole state is one item of the table, which holds
+/// 400 KB; 100 keys have 10 KB.
 const MOST_KNOWN: usize = 100;
 
 /// The saved state of the comparison.
@@ -21,7 +22,7 @@ pub struct Recheck {
     pub is_bad: bool,
     /// The start of the last complete round in which every object matched its digest.
     pub sound_at: Option<Timestamp>,
-    /// Keys that do not match their digests, and that operators were alerted to.
+    /// Keys that do not match their digests, and that operators were alerted to; the first ones, if there are many.
     pub known: BTreeSet<String>,
 }
 
@@ -57,6 +58,16 @@ impl Recheck {
         self.clone()
     }
 
+    /// Remembers keys that operators are alerted to, as long as there is room. The others are announced again whenever
+    /// they are compared.
+    pub fn remember<'a>(&mut self, keys: impl IntoIterator<Item = &'a String>) {
+        for key in keys {
+            if self.known.len() < MOST_KNOWN {
+                self.known.insert(key.clone());
+            }
+        }
+    }
+
     /// Adds the result of comparing the digests before `next`; `head` is the number of the last digest.
     pub fn take_in(&mut self, compared: &Compared, next: u64, head: u64) -> Changes {
         let mut changes = Changes::default();
@@ -65,9 +76,7 @@ impl Recheck {
             self.is_bad = true;
             if !self.known.contains(key) {
                 changes.bad.push(key.clone());
-                if self.known.len() < MOST_KNOWN {
-                    self.known.insert(key.clone());
-                }
+                self.remember([key]);
             }
         }
         // A key in two digests is bad if it does not match either.

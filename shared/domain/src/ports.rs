@@ -23,7 +23,7 @@ pub use bridges::Bridges;
 pub use cache_entries::CacheEntries;
 pub use chat::{ChatAccounts, ReplyBeginnings, SignIns};
 pub use deployments::Deployments;
-pub use erasure::{SaleData, StoredMails};
+pub use erasure::{SaleData, SaleMails, StoredMails};
 pub use log::{
     AuditLog, AuditObjects, AuditRecords, DigestSigner, DigestStore, ListedObject, LogNotice, LogNotices, Published,
     Quarantine,

@@ -335,6 +335,28 @@ fn a_record_that_is_written_over_after_its_digest_is_named_and_never_signed() {
     }
 }
 
+/// The function's state is one item of the table, which has no room for the keys of all of them.
+#[test]
+fn thousands_of_overwritten_records_are_announced_like_a_few() {
+    let world = world();
+    let mut records = Vec::new();
+    for number in 0..4_500 {
+        let key = format!("2026-04-16/session/cs_live_{number:058}/000001.json");
+        let object = json!({ "key": key, "size": 7, "versionId": "2" });
+        records.push(json!({ "s3": { "bucket": { "name": "log" }, "object": object } }));
+        world.state().log.insert(key.clone(), "forged".to_owned());
+        world.state().log_originals.insert(key, "original".to_owned());
+    }
+    world.state().log_notices.insert("second".to_owned(), json!({ "Records": records }).to_string());
+    let limits = Limits { entries: 5_000, ..LIMITS };
+    let summary = poll(run(ports(&world), limits)).unwrap().unwrap();
+    assert_eq!((summary.documents, summary.entries), (1, 4_500));
+    assert_eq!((critical(&world, "written over: "), critical(&world, " and 4495 more (digest 1)")), (1, 1));
+    assert_eq!(rechecked(&world).known.len(), 100);
+    ran(&world);
+    assert_eq!(poll(world_head(&world)).unwrap().map(|head| head.sequence), Some(2), "the digests go on");
+}
+
 /// A long log is compared in parts, and counts as sound only once every part was compared.
 #[test]
 fn the_comparison_goes_on_where_the_last_run_ended() {

@@ -42,7 +42,7 @@ fn mails(world: &World, id: &str, sender: &str, text: &str) {
 /// The mails that an erasure of the Bridge removes.
 fn removable(world: &World) -> Vec<String> {
     let name = SessionId::parse(format!("{BRIDGE_PREFIX}{}", who().as_str())).unwrap();
-    run(StoredMails::of_sale(world, &name, &[])).unwrap().unwrap()
+    run(StoredMails::of_sale(world, &name, &[])).unwrap().unwrap().ids
 }
 
 /// The texts of the thread, oldest first.

@@ -26,7 +26,9 @@ pub(crate) enum RepliesCommand {
     /// Show what a customer has written, fetched from the mailbox; nothing of it is kept.
     ///
     /// Says whether a reply came from the address that the sale's mails went to.
-    #[command(after_help = "Example:\n  oracle replies show cs_live_abc123\n\nExit code 1: nothing waits.")]
+    #[command(
+        after_help = "Example:\n  oracle replies show cs_live_abc123\n\nExit code 1: nothing waits, or a reply cannot be read."
+    )]
     Show(NamedSale),
     /// Record that the requests in a sale's replies are done. A re-attempt records it too.
     ///
@@ -77,11 +79,12 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
         let (session, names) = (session.as_str(), names.join(","));
         output::print(&format!("Once they are dealt with: oracle replies settle {session} --reply {names}\n"))?;
     }
-    Ok(if shown.is_empty() { Ended::Nothing } else { Ended::Done })
+    let is_whole = shown.iter().all(|shown| shown.says.is_ok());
+    Ok(if is_whole && !shown.is_empty() { Ended::Done } else { Ended::Nothing })
 }
 
 fn as_json(shown: &Shown) -> serde_json::Value {
-    let says = shown.says.as_ref();
+    let says = shown.says.as_ref().ok().and_then(Option::as_ref);
     json!({
         "reply": replies::name(&shown.reply),
         "at": shown.reply.at.to_iso(),
@@ -90,6 +93,7 @@ fn as_json(shown: &Shown) -> serde_json::Value {
         "sender": says.map(|says| &says.sender),
         "subject": says.map(|says| &says.subject),
         "text": says.map(|says| &says.text),
+        "error": shown.says.as_ref().err().map(ToString::to_string),
     })
 }
 
@@ -105,7 +109,12 @@ fn for_people(shown: &[Shown]) -> String {
         if let Some(meant) = reply.followup.map(meant) {
             let _ = writeln!(text, "  {meant}");
         }
-        text.push_str(&correspondence::for_people(says.as_ref()));
+        match says {
+            Ok(says) => text.push_str(&correspondence::for_people(says.as_ref())),
+            Err(error) => {
+                let _ = writeln!(text, "  it cannot be read ({error}); if that stays so, read it in the mailbox");
+            }
+        }
         text.push('\n');
     }
     text
@@ -145,6 +154,7 @@ mod tests {
     use domain::{
         Timestamp,
         inbox::{Correspondence, Reply},
+        ports::MailError,
     };
 
     #[test]
@@ -157,15 +167,17 @@ mod tests {
             text: "one\r\ntwo\u{7}".into(),
         };
         let text = for_people(&[
-            Shown { reply: reply.clone(), says: Some(says) },
+            Shown { reply: reply.clone(), says: Ok(Some(says)) },
+            Shown { reply: reply.clone(), says: Err(MailError::Unavailable(500)) },
             Shown {
                 reply: Reply { from_buyer: None, followup: Some(FollowupReply::Used), ..reply.clone() },
-                says: None,
+                says: Ok(None),
             },
         ]);
         assert!(text.starts_with(&replies::name(&reply)), "{text}");
         assert!(text.contains("NOT from the buyer") && text.contains("\n  one\n  two\n"), "{text}");
         assert_eq!(text.matches("the follow-up was used before").count(), 1, "{text}");
+        assert!(text.contains("  it cannot be read (the mailbox answered 500)"), "{text}");
         assert!(!text.contains('\u{1b}') && text.contains("does not have it any more"), "{text}");
     }
 }

@@ -113,10 +113,10 @@ async fn remove_mails(
 ) -> Result<Option<Versioned<Bridge>>, NotHandled> {
     let name = SessionId::parse(bridge.value.stream()).map_err(|_| BridgeError::Unreadable("name"))?;
     let found = letters.mails.of_sale(&name, bridge.value.posted_mails()).await.map_err(NotHandled::Mails)?;
-    for id in found.iter().take(REMOVED_AT_ONCE) {
+    for id in found.ids.iter().take(REMOVED_AT_ONCE) {
         letters.mails.remove(id).await.map_err(NotHandled::Mails)?;
     }
-    if found.len() > REMOVED_AT_ONCE {
+    if found.more || found.ids.len() > REMOVED_AT_ONCE {
         return Ok(None);
     }
     let removed = |bridge: &mut Bridge, _| Ok(bridge.record_mails_removed());

@@ -6,10 +6,14 @@ use audit::{Change, Context, Journal};
 use domain::{
     ErrorCode, Operator, Sale, SessionId, StepError, Timestamp,
     erasure::Store,
-    ports::{SaleData, StoredMails},
+    ports::{SaleData, SaleMails, StoredMails},
     sale::Fulfilment,
 };
 use std::collections::BTreeMap;
+
+/// The most mails that one attempt removes. The mailbox removes one a call, and a run of the deadlines function has 20 s
+/// for its erasures.
+const REMOVED_AT_ONCE: usize = 100;
 
 /// The ports that an erasure uses.
 #[derive(Clone, Copy)]
@@ -36,7 +40,7 @@ pub enum Outcome {
     NotDecided,
 }
 
-/// Counts the sale's data in every store.
+/// Counts the sale's data in every store. Of a very long conversation only the listed messages are counted.
 ///
 /// # Errors
 /// [`StepError`] when a store or the mailbox does not answer.
@@ -44,7 +48,7 @@ pub async fn look(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> 
     let mut counts = Counts::new();
     for store in Store::ALL {
         let kept = match store {
-            Store::Mailbox => ports.mails.of_sale(session, replies).await?.len() as u64,
+            Store::Mailbox => ports.mails.of_sale(session, replies).await?.ids.len() as u64,
             Store::Table | Store::Archive | Store::DeadLetters | Store::Quarantine => {
                 ports.data.kept(store, session).await?
             }
@@ -116,9 +120,12 @@ async fn empty(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> Res
 }
 
 async fn empty_mailbox(mails: &dyn StoredMails, session: &SessionId, replies: &[String]) -> Result<u64, StepError> {
-    let found = mails.of_sale(session, replies).await?;
-    for id in &found {
+    let SaleMails { ids, more } = mails.of_sale(session, replies).await?;
+    for id in ids.iter().take(REMOVED_AT_ONCE) {
         mails.remove(id).await?;
     }
-    Ok(found.len() as u64)
+    if more || ids.len() > REMOVED_AT_ONCE {
+        return Err(ErrorCode::Mailbox.because("the mailbox has more mails of the sale: the next attempt goes on"));
+    }
+    Ok(ids.len() as u64)
 }

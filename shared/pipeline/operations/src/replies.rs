@@ -5,7 +5,7 @@ use audit::{Change, Context, Journal};
 use domain::{
     Sale, SessionId, Timestamp,
     inbox::{Correspondence, Reply},
-    ports::{Inbox, SaleStore},
+    ports::{Inbox, MailError, SaleStore},
     sale::Event,
 };
 
@@ -23,12 +23,11 @@ pub enum RepliesError {
 impl Refusals for RepliesError {}
 
 /// A reply with its text, which is fetched for display and stored nowhere.
-#[derive(Clone)]
 pub struct Shown {
     /// The reply as the sale stores it.
     pub reply: Reply,
-    /// Its text; `None` if the mailbox no longer has it.
-    pub says: Option<Correspondence>,
+    /// Its text; `None` if the mailbox no longer has it. An error hides no other reply.
+    pub says: Result<Option<Correspondence>, MailError>,
 }
 
 /// The name by which an operator says that they have read a reply: a shortened digest of the message's id, as in the
@@ -52,7 +51,7 @@ pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId)
     let sale = store.load(session).await?.ok_or(RepliesError::NoSale)?;
     let mut shown = Vec::new();
     for reply in sale.value.waiting_replies() {
-        shown.push(Shown { reply: reply.clone(), says: inbox.correspondence(&reply.message).await? });
+        shown.push(Shown { reply: reply.clone(), says: inbox.correspondence(&reply.message).await });
     }
     Ok(shown)
 }
@@ -95,7 +94,7 @@ mod tests {
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::inbox::{Arrival, Incoming};
     use testkit::sale::WithField;
-    use testkit::{World, inbox::Unread, run};
+    use testkit::{Fault, Plan, World, inbox::Unread, run};
 
     fn replied() -> Sale {
         let reply = |id: &str| Reply {
@@ -108,10 +107,10 @@ mod tests {
         sale().with("replies", vec![reply("m1"), reply("m2")])
     }
 
-    #[test]
-    fn a_reply_is_fetched_when_it_is_read_and_kept_nowhere() {
+    /// A world with one of the replies in the mailbox.
+    fn world_with_reply(id: &str) -> World {
         let world = world_with(replied());
-        let arrival = Arrival { received_at: None, id: "m1".into() };
+        let arrival = Arrival { received_at: None, id: id.into() };
         let message = Incoming {
             sender: "buyer@example.com".into(),
             subject: "Re: Your verdict".into(),
@@ -119,10 +118,29 @@ mod tests {
             headers: Vec::new(),
         };
         world.state().inbox.push(Unread { arrival, message, text: String::new() });
+        world
+    }
+
+    fn sender(shown: &Shown) -> Option<&str> {
+        shown.says.as_ref().unwrap().as_ref().map(|says| says.sender.as_str())
+    }
+
+    #[test]
+    fn a_reply_is_fetched_when_it_is_read_and_kept_nowhere() {
+        let world = world_with_reply("m1");
         let shown = run(show(&world, &world, &session())).unwrap().unwrap();
-        let says: Vec<_> = shown.iter().map(|shown| shown.says.as_ref().map(|says| says.sender.as_str())).collect();
-        assert_eq!(says, [Some("buyer@example.com"), None]);
+        assert_eq!(shown.iter().map(sender).collect::<Vec<_>>(), [Some("buyer@example.com"), None]);
         assert_eq!(stored(&world), replied());
+    }
+
+    #[test]
+    fn a_reply_that_cannot_be_read_hides_no_other() {
+        let world = world_with_reply("m2");
+        // After the sale is loaded, the mailbox is asked for the first reply.
+        world.plan(Plan::at(1, Fault::Fail));
+        let shown = run(show(&world, &world, &session())).unwrap().unwrap();
+        assert!(matches!(shown[0].says, Err(MailError::Unavailable(503))));
+        assert_eq!((name(&shown[0].reply), sender(&shown[1])), (read()[0].clone(), Some("buyer@example.com")));
     }
 
     fn read() -> Vec<String> {

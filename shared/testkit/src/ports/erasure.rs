@@ -9,7 +9,7 @@ use domain::{
     SessionId,
     erasure::Store,
     mail::Draft,
-    ports::{MailError, SaleData, StorageError, StoredMails},
+    ports::{MailError, SaleData, SaleMails, StorageError, StoredMails},
     relay::RelayDraftId,
 };
 
@@ -24,7 +24,7 @@ fn kept(state: &State, store: Store, session: &SessionId) -> u64 {
         Store::Archive => usize::from(state.archive.contains_key(session)),
         Store::DeadLetters => state.dead_letters.keys().filter(dead).count(),
         Store::Quarantine => state.quarantine.iter().filter(|(held, _)| held == session).count(),
-        Store::Mailbox => mails(state, session, &[]).len(),
+        Store::Mailbox => mails(state, session, &[]).ids.len(),
     };
     count as u64
 }
@@ -40,8 +40,12 @@ fn ours(state: &State, session: &SessionId) -> Vec<String> {
     drafts.chain(sent).filter(|id| !state.removed_mails.contains(*id)).cloned().collect()
 }
 
-/// The mailbox finds a conversation only by a message in it: one of ours, or a known one. These come last.
-fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
+/// The most messages of conversations in a list.
+const MOST_LISTED: usize = 80;
+
+/// The mailbox finds a conversation only by a message in it: one of ours, or a known one. These come last, once all others
+/// are listed.
+fn mails(state: &State, session: &SessionId, known: &[String]) -> SaleMails {
     let ours = ours(state, session);
     let (kept, rest): (Vec<&Unread>, Vec<&Unread>) =
         state.inbox.iter().partition(|unread| known.contains(&unread.arrival.id));
@@ -50,9 +54,15 @@ fn mails(state: &State, session: &SessionId, known: &[String]) -> Vec<String> {
         let is_of_ours = !ours.is_empty() && state.conversations.get(conversation) == Some(session);
         is_of_ours || kept.iter().any(|other| other.message.conversation.as_ref() == Some(conversation))
     };
-    let others = rest.into_iter().filter(is_found);
-    let ids = others.chain(kept.iter().copied()).map(|unread| unread.arrival.id.clone());
-    ids.chain(ours.iter().cloned()).collect()
+    let id = |unread: &Unread| unread.arrival.id.clone();
+    let mut ids: Vec<String> = rest.into_iter().filter(is_found).map(id).collect();
+    let more = ids.len() > MOST_LISTED;
+    if more {
+        ids.truncate(MOST_LISTED);
+    } else {
+        ids.extend(kept.into_iter().map(id).chain(ours));
+    }
+    SaleMails { ids, more }
 }
 
 #[async_trait]
@@ -83,7 +93,7 @@ impl SaleData for World {
 
 #[async_trait]
 impl StoredMails for World {
-    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
+    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<SaleMails, MailError> {
         let read = self.boundary("stored_mails.of_sale", |state| mails(state, session, known));
         read.await.map_err(|_| MailError::Unavailable(503))
     }

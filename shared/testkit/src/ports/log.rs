@@ -59,7 +59,7 @@ impl AuditObjects for World {
 
     async fn originals(&self, keys: &[String]) -> Result<BTreeMap<String, Vec<u8>>, StorageError> {
         self.stored("log.originals", |state| {
-            let found = state.log_originals.iter().filter(|(key, _)| keys.contains(key));
+            let found = keys.iter().filter_map(|key| state.log_originals.get_key_value(key));
             found.map(|(key, line)| (key.clone(), format!("{line}\n").into_bytes())).collect()
         })
         .await

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use domain::{
     EmailAddress, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
-    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, StoredMails, UnclearStatus},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails, StoredMails, UnclearStatus},
     sale::Draft,
 };
 use reqwest::{
@@ -98,6 +98,23 @@ struct Call<'a> {
     changes: bool,
     /// Whether it sends a mail, which the service may still do after it has answered 500, 502 or 504.
     sends: bool,
+}
+
+/// Messages of the mailbox.
+#[derive(Default)]
+struct Listed {
+    ids: BTreeSet<String>,
+    conversations: BTreeSet<String>,
+    /// Whether there are more than were read.
+    more: bool,
+}
+
+impl Listed {
+    fn add(&mut self, other: Self) {
+        self.ids.extend(other.ids);
+        self.conversations.extend(other.conversations);
+        self.more |= other.more;
+    }
 }
 
 impl Client {
@@ -202,20 +219,20 @@ impl Client {
         Ok(None)
     }
 
-    /// The ids of a list of messages, and their conversations, over all its pages.
-    async fn belonging(&self, path: &str) -> Result<(BTreeSet<String>, BTreeSet<String>), MailError> {
-        let (mut url, mut ids, mut conversations) = (self.at(path), BTreeSet::new(), BTreeSet::new());
+    /// The ids of a list of messages, and their conversations.
+    async fn belonging(&self, path: &str) -> Result<Listed, MailError> {
+        let (mut url, mut listed) = (self.at(path), Listed::default());
         for _ in 0..inbox::MOST_PAGES {
             let call = Call { url, prefer: Some(LASTING_IDS), ..self.asking("of_sale", "") };
             let page = self.fetch(&call, inbox::belonging).await.map_err(no_mailbox)?;
-            ids.extend(page.ids);
-            conversations.extend(page.conversations);
+            listed.ids.extend(page.ids);
+            listed.conversations.extend(page.conversations);
             match page.next {
                 Some(next) => url = self.ours(next)?,
-                None => break,
+                None => return Ok(listed),
             }
         }
-        Ok((ids, conversations))
+        Ok(Listed { more: true, ..listed })
     }
 
     /// Creates a draft of this message.
@@ -309,30 +326,35 @@ impl Inbox for Client {
 
 #[async_trait]
 impl StoredMails for Client {
-    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
-        let (mut leading, conversations) = self.belonging(&inbox::of_sale(session)).await?;
-        let mut others = BTreeSet::new();
-        for conversation in conversations {
-            others.extend(self.belonging(&inbox::of_conversation(&conversation)).await?.0);
+    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<SaleMails, MailError> {
+        let mut leading = self.belonging(&inbox::of_sale(session)).await?;
+        let mut others = Listed::default();
+        for conversation in &leading.conversations {
+            others.add(self.belonging(&inbox::of_conversation(conversation)).await?);
         }
         for id in known {
-            if others.contains(id) {
+            if others.ids.contains(id) {
                 continue;
             }
             let query = "$select=id,conversationId";
             let Some(conversation) = self.about(id, "of_sale", query, LASTING_IDS, inbox::conversation).await? else {
                 continue;
             };
-            leading.insert(id.clone());
+            leading.ids.insert(id.clone());
             if let Some(conversation) = conversation {
-                others.extend(self.belonging(&inbox::of_conversation(&conversation)).await?.0);
+                others.add(self.belonging(&inbox::of_conversation(&conversation)).await?);
             }
         }
-        Ok(others.difference(&leading).chain(&leading).cloned().collect())
+        let mut ids: Vec<String> = others.ids.difference(&leading.ids).cloned().collect();
+        // Without the leading mails nobody would find the rest of a conversation.
+        if !others.more {
+            ids.extend(leading.ids);
+        }
+        Ok(SaleMails { ids, more: leading.more || others.more })
     }
 
     async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError> {
-        Ok(self.belonging(&inbox::of_sale(name)).await?.0.into_iter().collect())
+        Ok(self.belonging(&inbox::of_sale(name)).await?.ids.into_iter().collect())
     }
 
     /// Deletes permanently: an ordinary deletion moves a message to a folder where it can be read for weeks.

@@ -10,8 +10,8 @@ use serde_json::Value;
 /// Messages per page.
 const PAGE: usize = 50;
 
-/// Messages per page of the inbox's list, which has two fields: all that the watch may have seen (500) and new ones, in one
-/// call. Graph allows 1,000; with 400 bytes for each, the page is a quarter of the longest reply that is read.
+/// Messages per page of a list with two short fields: all that the watch may have seen (500) and new ones, in one call.
+/// Graph allows 1,000; with 400 bytes for each, a page has 240 KB.
 const LISTED: usize = 600;
 
 /// A page of messages.
@@ -37,7 +37,8 @@ pub(crate) fn arrived(since: &ReceivedAt, order: Order, most: usize) -> String {
     )
 }
 
-/// The most pages of a conversation that are read: 1,000 of our mails, more than any correspondence has.
+/// The most pages of a conversation that are read: 1,000 of our mails in the search for a sale, more than any
+/// correspondence has, and 12,000 messages in an erasure, which lists again once these are removed.
 pub(crate) const MOST_PAGES: usize = 20;
 
 /// The most mails, the latest first, whose sale is looked up. Acknowledgements of other messages than replies have none.
@@ -58,14 +59,14 @@ pub(crate) fn of_sale(session: &SessionId) -> String {
     let (property, value) = (encode::literal(SESSION_PROPERTY), encode::literal(session.as_str()));
     format!(
         "/messages?$filter=singleValueExtendedProperties/any(ep:ep/id%20eq%20{property}%20and%20ep/value%20eq%20{value})\
-         &$select=id,conversationId&$top={PAGE}"
+         &$select=id,conversationId&$top={LISTED}"
     )
 }
 
 /// The address of all messages in the mailbox that belong to a conversation.
 pub(crate) fn of_conversation(conversation: &str) -> String {
     let conversation = encode::literal(conversation);
-    format!("/messages?$filter=conversationId%20eq%20{conversation}&$select=id,conversationId&$top={PAGE}")
+    format!("/messages?$filter=conversationId%20eq%20{conversation}&$select=id,conversationId&$top={LISTED}")
 }
 
 /// The messages in Graph's reply: their ids and conversations.

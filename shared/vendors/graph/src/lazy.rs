@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use domain::{
     EmailAddress, MadeFromSecret, Secret, SessionId,
     inbox::{Acknowledgement, Arrivals, Correspondence, Incoming, Order, ReceivedAt},
-    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, StoredMails},
+    ports::{Clock, Inbox, MailError, Mailbox, OutgoingMail, SaleMails, StoredMails},
     renewable::{Made, NotMade},
     sale::Draft,
 };
@@ -150,7 +150,7 @@ impl Mailbox for LazyClient {
 
 #[async_trait]
 impl StoredMails for LazyClient {
-    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<Vec<String>, MailError> {
+    async fn of_sale(&self, session: &SessionId, known: &[String]) -> Result<SaleMails, MailError> {
         self.call(|client| async move { client.of_sale(session, known).await }).await
     }
 

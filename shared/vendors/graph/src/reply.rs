@@ -11,7 +11,9 @@ const MIN_THROTTLE: Duration = Duration::from_secs(60);
 /// The longest wait that is accepted.
 const MAX_THROTTLE: Duration = Duration::from_secs(24 * 3600);
 
-const MAX_REPLY_BYTES: usize = 1024 * 1024;
+/// The longest reply that is read. A message's text makes it long: Exchange limits a mail to 36 MB by default, and its
+/// text not at all. The smallest function that reads texts has 256 MB.
+const MAX_REPLY_BYTES: usize = 8 * 1024 * 1024;
 
 /// The code of a 404 that is said of the named message. Others are said of the mailbox, and come and go while it is moved
 /// or its licence changes (`ErrorNonExistentMailbox`, `MailboxNotEnabledForRESTAPI`, `ResourceNotFound`).
@@ -49,7 +51,7 @@ impl From<reqwest::Error> for Lost {
     }
 }
 
-/// The body, cut at 1 MiB: a longer one is not a reply of these services and does not parse.
+/// The body, cut at 8 MiB: a longer one does not parse.
 pub(crate) async fn read(mut response: reqwest::Response) -> Result<Vec<u8>, reqwest::Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {

@@ -1,5 +1,4 @@
-//! The inbox against a server over a real connection: the requests, and the handling of the replies. A test on the
-//! deployed stack, against the sandbox, covers following pages.
+//! The inbox against a server over a real connection: the requests, and the handling of the replies.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +11,7 @@ use domain::{
 };
 use std::time::Duration;
 use support::{TOKEN, parts};
-use test_server::{Server, json, json_with};
+use test_server::{Reply, Request, Server, json, json_with};
 
 const MAILBOX: &str = "/graph/v1.0/users/oracle%4042sisters.ai";
 
@@ -81,6 +80,21 @@ async fn every_question_is_asked_as_graph_reads_it() {
     assert_eq!(draft["singleValueExtendedProperties"][0]["value"], "cs_test_1", "an erasure of the sale finds it");
 }
 
+/// A buyer may paste a document into a reply.
+#[tokio::test]
+async fn a_long_text_is_read() {
+    let text = "And now? ".repeat(200_000);
+    let server = Server::start([
+        json(200, TOKEN),
+        json(200, serde_json::json!({ "uniqueBody": { "contentType": "text", "content": text } })),
+        json(200, serde_json::json!({ "body": { "contentType": "text", "content": text } })),
+    ])
+    .await;
+    let client = parts(&server.url).client;
+    assert!(client.new_text("A").await.unwrap().unwrap() == text);
+    assert!(client.correspondence("A").await.unwrap().unwrap().text == text);
+}
+
 /// A message in a conversation that replies to a mail.
 fn reply() -> Incoming {
     let headers = vec![("In-Reply-To".to_owned(), "<1@x>".to_owned())];
@@ -146,13 +160,46 @@ async fn the_mails_of_a_sale_are_those_that_name_it_and_the_known_replies_with_t
     let session = SessionId::parse("cs_test_1").unwrap();
     let known = ["Q".to_owned(), "R".to_owned(), "S".to_owned()];
     let found = parts(&server.url).client.of_sale(&session, &known).await.unwrap();
-    assert_eq!(found, ["N", "Q", "Z", "M", "R"], "what leads to the others is last");
+    assert_eq!(found.ids, ["N", "Q", "Z", "M", "R"], "what leads to the others is last");
+    assert!(!found.more);
     let seen = server.seen();
     assert_eq!(seen.len(), 6, "a known message of a conversation that was listed is not asked for");
     for (request, id) in [(&seen[3], "R"), (&seen[5], "S")] {
         assert!(request.line.contains(&format!("/messages/{id}?$select=id,conversationId ")), "{}", request.line);
     }
     assert!(seen[4].line.contains("conversationId%20eq%20%27c2%27"), "{}", seen[4].line);
+}
+
+/// A sale with one mail, whose conversation has this many pages.
+fn conversation(pages: usize) -> impl FnMut(&Request) -> Reply + Send + 'static {
+    move |request| {
+        if request.line.starts_with("POST") {
+            return json(200, TOKEN);
+        }
+        if request.line.contains("singleValueExtendedProperties") {
+            return json(200, r#"{"value":[{"id":"M","conversationId":"c"}]}"#);
+        }
+        let page = request.line.split("page=").nth(1).and_then(|rest| rest.split(' ').next());
+        let page: usize = page.map_or(1, |page| page.parse().unwrap());
+        let address = format!("http://{}{MAILBOX}/messages", request.header("host").unwrap());
+        let next = (page < pages).then(|| format!("{address}?page={}", page + 1));
+        let messages = serde_json::json!([{ "id": format!("N{page:02}") }, { "id": "M" }]);
+        json(200, serde_json::json!({ "value": messages, "@odata.nextLink": next }))
+    }
+}
+
+/// Only the sale's mail leads to its conversation, so it is not to be removed while messages are left that were not listed.
+#[tokio::test]
+async fn the_mails_that_lead_to_a_conversation_are_left_out_while_it_is_not_listed_whole() {
+    let session = SessionId::parse("cs_test_1").unwrap();
+    let server = Server::answering(conversation(3)).await;
+    let found = parts(&server.url).client.of_sale(&session, &[]).await.unwrap();
+    assert_eq!((found.ids, found.more), (["N01", "N02", "N03", "M"].map(str::to_owned).to_vec(), false));
+    let server = Server::answering(conversation(21)).await;
+    let found = parts(&server.url).client.of_sale(&session, &[]).await.unwrap();
+    assert_eq!((found.ids.len(), found.more, found.ids.contains(&"M".to_owned())), (20, true, false));
+    let first = server.seen()[2].line.clone();
+    assert!(first.contains("conversationId%20eq%20%27c%27") && first.ends_with("$top=600 HTTP/1.1"), "{first}");
 }
 
 /// An answer to a sign-in mail is an inquiry, so it is not removed with the mail.

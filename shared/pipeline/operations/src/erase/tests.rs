@@ -232,6 +232,27 @@ fn a_second_erasure_changes_nothing() {
     assert_eq!(world.state().log, log);
 }
 
+/// Only the sale's own mails lead to their conversation, so they are removed when nothing else of it is left.
+#[test]
+fn the_mails_of_a_long_conversation_are_removed_in_several_attempts() {
+    let world = full(&hashed());
+    let reply = world.state().inbox[0].clone();
+    let (sent, mail) = world.state().sent[0].clone();
+    let more = |number: usize| {
+        let arrival = Arrival { id: format!("reply-{number}"), ..reply.arrival.clone() };
+        Unread { arrival, ..reply.clone() }
+    };
+    world.state().inbox.extend((1..250).map(more));
+    let copy = |number: usize| (Draft { id: format!("sent-{number}"), ..sent.clone() }, mail.clone());
+    world.state().sent.extend((1..120).map(copy));
+    assert!(run(go(&world)).unwrap().is_err_and(|error| error.is_decided()));
+    world.advance(ERASURE_SETTLES_AFTER);
+    let attempt = || run(erasure::carry_out(ports(&world), &session())).unwrap();
+    assert_eq!((0..9).take_while(|_| attempt().is_err()).count(), 3);
+    assert_eq!((traces(&world).len(), world.state().inbox.len()), (0, 1), "the other sale's reply stays");
+    assert_eq!(stored(&world).open_work(), None);
+}
+
 #[test]
 fn no_decision_of_an_operator_brings_an_erased_sale_back() {
     let world = full(&hashed());
