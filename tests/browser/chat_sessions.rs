@@ -223,13 +223,13 @@ async fn a_tab_forgets_its_customer_once_somebody_else_has_signed_in_in_another_
     browser.close().await;
 }
 
-/// The reply to a sign-in is lost. The link is not: trying again uses it.
+/// The reply to a sign-in is lost, or is not ours. The link is not lost: trying again uses it.
 #[tokio::test]
 async fn a_link_whose_reply_is_lost_is_used_again() {
-    let replies =
-        "window.replies['POST /api/chat/session'] = { '#down': [503, {}], '#limited': [429, {}] }[location.hash];";
+    let replies = "window.replies['POST /api/chat/session'] = \
+         { '#down': [503, {}], '#limited': [429, {}], '#refused': [403, { message: 'Forbidden' }] }[location.hash];";
     let browser = open(replies).await;
-    for trouble in ["", "#down", "#limited"] {
+    for trouble in ["", "#down", "#limited", "#refused"] {
         browser.visit(&format!("/chat?token=abc{trouble}")).await;
         browser.see("#broken").await;
         assert_eq!(browser.run("return window.asked").await, json!(["POST /api/chat/session"]), "{trouble}");

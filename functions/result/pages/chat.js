@@ -664,7 +664,7 @@
       byId("bridge-message").value = "";
       showCare(answer, "bridge-message");
       await readBridge();
-    } else if (status === 403) {
+    } else if (answer.code === "bridge_closed") {
       closeBox(text);
       await readBridge();
       byId("bridge-title").focus();
@@ -823,7 +823,7 @@
     if (isLink) {
       const { status } = await call("POST", "/api/chat/session", { token });
       // The link still works: "Try again" uses it.
-      if (status === 0 || status === 429 || status >= 500) return show("broken");
+      if (![200, 400, 401].includes(status)) return show("broken");
       refused = status !== 200;
       token = null;
     }

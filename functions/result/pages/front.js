@@ -153,7 +153,7 @@
   };
 
   const paymentUrl = (text) => {
-    const url = new URL(text, location.href);
+    const url = new URL(text);
     // Plain http only where this page itself is plain http, as on a developer's machine.
     if (url.protocol !== "https:" && url.protocol !== location.protocol) throw new Error("not a payment page");
     return url.href;

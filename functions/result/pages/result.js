@@ -325,6 +325,12 @@
     const seconds = Number(response.headers.get("retry-after") || DEFAULT_WAIT);
     return seconds > 0 ? Math.min(seconds, LONGEST_WAIT) : DEFAULT_WAIT;
   };
+  // A reply that is not ours says nothing about the sale, such as the gateway's 500 while more calls come than the function
+  // may run. It passes, and a verdict that is shown stays.
+  const waitForOurs = (response) => {
+    if (byId("result").hidden) showProblem(503, UNREADABLE);
+    askAgain(Math.max(retryAfter(response), PASSING_WAIT));
+  };
 
   async function ask() {
     let response;
@@ -354,10 +360,11 @@
       reply = JSON.parse(text);
       if (response.status === 200) return isProgress ? showProgress(reply) : showVerdict(reply);
     } catch {
-      if (PASSING.includes(response.status)) askAgain(PASSING_WAIT);
-      if (!byId("result").hidden) return;
-      return showProblem(response.ok ? 0 : response.status, UNREADABLE);
+      return waitForOurs(response);
     }
+    // Without a verdict, each of our replies has one of these.
+    const stated = response.status === 202 ? reply?.status : reply?.error;
+    if (typeof stated !== "string") return waitForOurs(response);
     if (!byId("result").hidden && (response.status === 202 || PASSING.includes(response.status))) {
       return askAgain(Math.max(retryAfter(response), PASSING_WAIT));
     }
@@ -368,8 +375,7 @@
       askAgain(Math.max(retryAfter(response), inReview ? REVIEW_WAIT : 0));
       return;
     }
-    const sentence = reply.code === "unusable" ? UNUSABLE : reply.error;
-    showProblem(response.status, typeof sentence === "string" ? sentence : UNREADABLE, reply);
+    showProblem(response.status, reply.code === "unusable" ? UNUSABLE : reply.error, reply);
     // A reply with that header is not the end either: a bank that processes a payment.
     const passes = PASSING.includes(response.status) || response.headers.has("retry-after");
     if (passes) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
