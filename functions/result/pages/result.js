@@ -160,6 +160,15 @@
     return "";
   };
 
+  // Forgets the front page's draft if this sale is its order. Another one is the customer's next question.
+  const forgetDraft = () => {
+    try {
+      if (JSON.parse(stored(DRAFT) || "{}").ordered === sessionId) stored(DRAFT, "");
+    } catch {
+      // It is no draft of ours.
+    }
+  };
+
   // The follow-up that is being written survives a reload, until it is sent.
   const KEPT = `oracle.followup.${sessionId}`;
   const keepFollowUp = (text) => stored(KEPT, text);
@@ -271,7 +280,7 @@
     } else {
       show("result", `${word}: your verdict`, `Your verdict is ready: ${word}. ${summary}`);
     }
-    stored(DRAFT, "");
+    forgetDraft();
   };
 
   // While a follow-up is pending or in review, only its state is asked for: a verdict that is asked for counts as read.
