@@ -382,6 +382,8 @@
       wait = status !== 202 ? LATER_LOOK : answer.replies === undefined ? LOOK : NEXT_LOOK;
     }
   };
+  // The statuses after which a message is answered, or certainly is not and was not.
+  const SETTLING = [200, 400, 402, 409, 410, 422];
   const converse = async (id, text) => {
     const own = signOuts;
     const wasSent = pending()?.id === id;
@@ -397,8 +399,8 @@
     if (endIfLeft(own, answer, "message")) return;
     isOver = true;
     waitFor("");
-    // A message that may have arrived keeps its id until there is an answer.
-    if (!isUncertain || (status !== 503 && status !== 429)) pending(null);
+    // A message that may have arrived keeps its id until a reply settles it. A limit and an ended session do not.
+    if (!isUncertain || SETTLING.includes(status)) pending(null);
     if (status === 200) {
       if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
       await replies.end(answer, true);
@@ -448,7 +450,8 @@
     const text = draft()?.text ?? "";
     const before = `${resent}\n\n`;
     const rest = text === resent ? "" : text.startsWith(before) ? text.slice(before.length) : text;
-    if (byId("message").value === "") byId("message").value = rest;
+    // After a sign-in without a reload the box still has the whole text.
+    if (["", text].includes(byId("message").value)) byId("message").value = rest;
     count();
   };
   byId("message").addEventListener("input", () => {
