@@ -18,6 +18,7 @@
   const UNREADABLE = "This message has characters that we cannot read. Please type it anew.";
 
   const number = new Intl.NumberFormat("en-CA");
+  const TOO_LONG = `Please shorten your message to ${number.format(MAX_CHARACTERS)} characters.`;
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
   const states = ["sign-in", "sent", "broken", "care", "talk"];
@@ -466,7 +467,7 @@
     if (isBusy(byId("send"))) return;
     const text = sendable(byId("message").value).trim();
     const wrong = text === "" ? "Please write your message first."
-      : characters(text) > MAX_CHARACTERS ? "Please shorten your message." : "";
+      : characters(text) > MAX_CHARACTERS ? TOO_LONG : "";
     refuse(wrong);
     if (wrong !== "") {
       byId("message").focus();
@@ -641,7 +642,7 @@
     if (isBusy(byId("bridge-send"))) return;
     const text = sendable(byId("bridge-message").value).trim();
     if (text === "") return bridgeProblem("Please write your message first.");
-    if (characters(text) > MAX_CHARACTERS) return bridgeProblem("Please shorten your message.");
+    if (characters(text) > MAX_CHARACTERS) return bridgeProblem(TOO_LONG);
     bridgeProblem("");
     const own = signOuts;
     const known = unconfirmed();

@@ -51,6 +51,7 @@
   };
   const STILL_YOURS = "Your follow-up is still yours to use.";
   const CONNECTION_ERROR = "It could not be sent. Please check your connection and try again.";
+  const TOO_LONG = `Please shorten your follow-up to ${MAX_CHARACTERS.toLocaleString("en-CA")} characters.`;
   const UNREADABLE = "The answer could not be read. Please try again in a few minutes or write to oracle@42sisters.ai.";
 
   const sections = ["pending", "review", "problem", "care", "result"].map(byId);
@@ -464,7 +465,7 @@
     if (sending) return;
     const query = sendable(byId("follow-up-query").value);
     if (query.trim() === "") return showFollowUpError("Please write your follow-up first.", []);
-    if ([...query].length > MAX_CHARACTERS) return showFollowUpError("Please shorten your follow-up.", []);
+    if ([...query].length > MAX_CHARACTERS) return showFollowUpError(TOO_LONG, []);
     showFollowUpError("", []);
     setSending(true);
     try {
