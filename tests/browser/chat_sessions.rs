@@ -223,6 +223,25 @@ async fn a_tab_forgets_its_customer_once_somebody_else_has_signed_in_in_another_
     browser.close().await;
 }
 
+/// A browser that blocks cookies drops the one of the link that it asks for, and no link works.
+#[tokio::test]
+async fn a_browser_that_blocks_cookies_is_told_so() {
+    let blocked = "Object.defineProperty(navigator, 'cookieEnabled', { get: () => location.hash !== '#blocked' }); \
+                   window.replies['GET /api/chat/me'] = [401, {}]; \
+                   window.replies['POST /api/chat/session'] = [401, { code: 'link_unusable' }];";
+    let browser = open(blocked).await;
+    let told = "Your browser blocks cookies, and signing in needs one. Please allow them for this site, then ask for a link \
+                here.";
+    for path in ["/chat#blocked", "/chat?token=abc#blocked"] {
+        browser.visit("/").await;
+        browser.visit(path).await;
+        assert_eq!(browser.text("#sign-in-problem").await, told, "{path}");
+    }
+    browser.visit("/chat?token=abc").await;
+    assert!(browser.text("#sign-in-problem").await.starts_with("This link does not work any more"));
+    browser.close().await;
+}
+
 /// The reply to a sign-in is lost, or is not ours. The link is not lost: trying again uses it.
 #[tokio::test]
 async fn a_link_whose_reply_is_lost_is_used_again() {

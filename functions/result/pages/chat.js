@@ -853,7 +853,9 @@
       await repeated;
     } else if (status === 401) {
       show("sign-in", false);
-      if (refused) {
+      if (!navigator.cookieEnabled) {
+        problem("sign-in-problem", "Your browser blocks cookies, and signing in needs one. Please allow them for this site, then ask for a link here.");
+      } else if (refused) {
         problem("sign-in-problem", "This link does not work any more, or was asked for in another browser. Please ask for a new one here.");
         byId("email").focus();
       }
