@@ -223,6 +223,28 @@ async fn a_tab_forgets_its_customer_once_somebody_else_has_signed_in_in_another_
     browser.close().await;
 }
 
+/// On a slow network the page says that it loads, also after "Try again", and no longer once it shows something.
+#[tokio::test]
+async fn a_page_that_loads_says_so() {
+    let held = "window.replies['GET /api/chat/me'] = () => new Promise((answer) => { window.answer = answer; });";
+    let browser = open(held).await;
+    assert_eq!(browser.text("#loading").await, "One moment");
+    browser.assert_accessible("chat-loading").await;
+    browser.run("window.answer([503, {}]); return null").await;
+    browser.see("#broken").await;
+    assert!(!browser.sees("#loading").await);
+    browser.click("#broken-again").await;
+    browser.see("#loading").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "loading-title", "the button that hid itself");
+    browser.run("window.answer([200, { plan: 'chat', free_left: 0 }]); return null").await;
+    browser.see("#talk").await;
+    assert!(!browser.sees("#loading").await);
+    // A look of a page that shows something is no loading.
+    browser.run("window.look(); return null").await;
+    assert!(!browser.sees("#loading").await);
+    browser.close().await;
+}
+
 /// A browser that blocks cookies drops the one of the link that it asks for, and no link works.
 #[tokio::test]
 async fn a_browser_that_blocks_cookies_is_told_so() {

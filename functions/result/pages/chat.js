@@ -21,7 +21,7 @@
   const TOO_LONG = `Please shorten your message to ${number.format(MAX_CHARACTERS)} characters.`;
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const states = ["sign-in", "sent", "broken", "care", "talk"];
+  const states = ["loading", "sign-in", "sent", "broken", "care", "talk"];
 
   const show = (state, focus = true) => {
     for (const name of states) byId(name).hidden = name !== state;
@@ -816,6 +816,7 @@
   const begin = async () => {
     const address = new URL(location.href);
     const isOnPage = states.some((name) => !byId(name).hidden);
+    if (!isOnPage || !byId("broken").hidden) show("loading", isOnPage);
     if (address.searchParams.has("token")) {
       token = address.searchParams.get("token");
       // Nobody who looks at the address or the history later finds the link.
