@@ -144,6 +144,30 @@ async fn a_message_on_a_closed_bridge_can_be_copied() {
     browser.close().await;
 }
 
+/// The box has no counter: its error says the limit.
+#[tokio::test]
+async fn a_message_on_the_bridge_that_is_too_long_is_told_the_limit() {
+    let browser = open(MEMBER).await;
+    browser.see("#bridge-say").await;
+    browser.run("byId('bridge-message').value = 'a'.repeat(4001); return null").await;
+    browser.click("#bridge-send").await;
+    assert_eq!(browser.text("#bridge-error").await, "Please shorten your message to 4,000 characters.");
+    browser.close().await;
+}
+
+/// The firewall refuses a message. Its 403 is not ours, and access has not ended.
+#[tokio::test]
+async fn a_message_that_the_firewall_refuses_stays_in_its_box() {
+    let browser = open(MEMBER).await;
+    let refused = "window.replies['POST /api/chat/bridge/messages'] = [403, { message: 'Forbidden' }]; return null";
+    browser.run(refused).await;
+    browser.submit("#bridge-message", "May we speak?", "#bridge-send").await;
+    assert_eq!(browser.text("#bridge-error").await, "It could not be sent. Please try again.");
+    assert!(!browser.sees("#bridge-unsent").await);
+    assert_eq!(browser.run("return byId('bridge-message').value").await, "May we speak?");
+    browser.close().await;
+}
+
 #[tokio::test]
 async fn a_look_that_fails_leaves_the_thread_of_the_bridge() {
     let browser = open(&format!("{MEMBER}{THREAD}")).await;

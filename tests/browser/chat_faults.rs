@@ -168,6 +168,36 @@ async fn a_message_keeps_its_id_after_a_limit_refused_it() {
     browser.close().await;
 }
 
+/// The first try arrives and its reply is lost; then the session has ended. Whoever wrote the message signs in again, in
+/// another tab: the page sends it under its id, and it is not in the box, too. What was written after it is.
+#[tokio::test]
+async fn a_message_keeps_its_id_after_its_session_has_ended() {
+    let tries = "window.ids = []; \
+                 window.replies['POST /api/chat/exchanges'] = ({ body }) => { \
+                   window.ids.push(JSON.parse(body).id); \
+                   if (window.ids.length === 1) return undefined; \
+                   if (window.ids.length === 2) return new Promise((answer) => { window.end = () => answer([401, {}]); }); \
+                   return [200, { replies: [{ voice: 'AETHER', text: 'Count first.' }] }]; \
+                 };";
+    let browser = open(tries).await;
+    for written in ["", "And when?"] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        browser.submit("#message", "Should we?", "#send").await;
+        browser.becomes("window.ids.length", json!(2)).await;
+        if !written.is_empty() {
+            browser.type_into("#message", written).await;
+        }
+        browser.run("window.end(); return null").await;
+        browser.see("#sign-in-form").await;
+        browser.run("window.look(); return null").await;
+        browser.becomes("byId('thread').textContent.includes('Count first.')", json!(true)).await;
+        assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
+        assert_eq!(value_of(&browser, "message").await, written);
+    }
+    browser.close().await;
+}
+
 /// A message without a reply is sent again by the next page. Its text is not in the box, too, and a text that only
 /// begins with the same letters keeps them.
 #[tokio::test]

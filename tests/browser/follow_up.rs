@@ -136,6 +136,20 @@ async fn a_follow_up_that_is_sent_late_is_not_waited_for_longer() {
     browser.close().await;
 }
 
+/// The box has no counter: its error says the limit.
+#[tokio::test]
+async fn a_follow_up_that_is_too_long_is_told_the_limit() {
+    let mut reply = strategy();
+    reply["followup_status"] = json!("available");
+    let server = format!("window.fetch = async () => Response.json({reply})");
+    let browser = Browser::at_result("cs_test_long", &server).await;
+    browser.see("#follow-up-form").await;
+    browser.run("byId('follow-up-query').value = 'a'.repeat(20001); return null").await;
+    browser.click("#follow-up-send").await;
+    assert_eq!(browser.text("#follow-up-error").await, "Please shorten your follow-up to 20,000 characters.");
+    browser.close().await;
+}
+
 /// Another follow-up was sent by mail, and its verdict is there when this one is sent from the page. The whole form is
 /// hidden, the focus goes to the title, and the text that was not sent can be copied.
 #[tokio::test]

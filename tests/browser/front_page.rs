@@ -1,6 +1,7 @@
 //! The front page: which input it refuses, where it shows the error, and what it stores.
 
 use crate::browser::Browser;
+use serde_json::json;
 
 #[tokio::test]
 async fn it_is_accessible_in_both_colour_schemes() {
@@ -76,9 +77,17 @@ async fn a_failing_payment_service_is_said_above_the_form() {
     browser.submit("#query", "Should I open a bakery?", "#submit").await;
     assert_eq!(browser.text("#form-error").await, "Payments are down.");
     browser.look("front-payment-down").await;
-    browser.run("window.fetch = async () => { throw new TypeError('lost') }; return null").await;
-    browser.click("#submit").await;
-    assert!(browser.text("#form-error").await.contains("Nothing was charged."));
+    // A lost connection, and replies that are not ours: the gateway's, and one without an address.
+    for reply in [
+        "{ throw new TypeError('lost') }",
+        "Response.json({ message: 'Internal server error' }, { status: 500 })",
+        "Response.json({})",
+    ] {
+        browser.run(&format!("window.fetch = async () => {reply}; return null")).await;
+        browser.click("#submit").await;
+        let lost = "We could not reach the payment page. Nothing was charged. Please try again.";
+        browser.becomes("byId('form-error').textContent", json!(lost)).await;
+    }
     browser.close().await;
 }
 

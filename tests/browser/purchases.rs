@@ -82,6 +82,8 @@ async fn every_tier_is_bought_on_the_site() {
         pay(&browser, &email).await;
         let address = browser.arrive(&format!("{}/oracle/result?session_id=", browser.stack.site)).await;
         page_and_mail_agree(&browser, &session_of(&address), tier, &question, &email).await;
+        let draft = browser.run("return sessionStorage.getItem('oracle.draft')").await;
+        assert_eq!(draft, Value::Null, "the order's draft is removed");
         browser.look(&format!("bought-{tier}")).await;
         browser.close().await;
     }

@@ -1,6 +1,7 @@
-//! The result page without a connection. The test answers for the server.
+//! The result page without a connection, or with replies that are not ours. The test answers for the server.
 
-use crate::browser::Browser;
+use crate::browser::{Browser, VERDICT};
+use crate::result_page::strategy;
 use serde_json::json;
 
 /// A page that cannot reach the site shows that and continues by itself.
@@ -32,6 +33,49 @@ async fn a_reply_whose_body_is_lost_is_asked_for_again() {
       window.fetch = async () => replies.shift();";
     let browser = Browser::at_result("cs_test_cut", server).await;
     browser.see("#review").await;
+    browser.close().await;
+}
+
+/// The gateway answers instead of our function, as while more calls come than the function may run, or something between
+/// answers. That says nothing about the sale: the page asks again.
+#[tokio::test]
+async fn a_reply_that_is_not_ours_passes() {
+    let server = "
+      window.fetch = async (path) => {
+        if (window.isBack) return Response.json({ status: 'in_review' }, { status: 202 });
+        return {
+          throttled: Response.json({ message: 'Internal server error' }, { status: 500 }),
+          refused: Response.json({ message: 'Forbidden' }, { status: 403 }),
+          limited: new Response(null, { status: 429 }),
+          html: new Response('<html>', { status: 200 }),
+          nothing: Response.json(null, { status: 202 }),
+          empty: Response.json({}),
+        }[path.split('cs_test_')[1]];
+      };";
+    let browser = Browser::open().await;
+    browser.before_every_page(server).await;
+    for reply in ["throttled", "refused", "limited", "html", "nothing", "empty"] {
+        browser.visit_result(&format!("cs_test_{reply}")).await;
+        browser.see("#problem").await;
+        assert_eq!(browser.text("#problem-title").await, "Not available right now", "{reply}");
+        assert!(browser.sees("#problem-passing").await, "{reply}");
+        browser.run("window.isBack = true; return null").await;
+        browser.see("#review").await;
+    }
+    browser.close().await;
+}
+
+/// Such replies come while a follow-up is pending: its verdict still appears, and the first one stays meanwhile.
+#[tokio::test]
+async fn a_reply_that_is_not_ours_leaves_the_verdict_on_the_page() {
+    let first = strategy();
+    let server = format!(
+        "const reply = (followup_status, followup) => Response.json({{ ...{first}, followup_status, followup }});          const replies = [            reply('pending'),            Response.json({{ message: 'Internal server error' }}, {{ status: 500 }}),            new Response('<html>', {{ status: 403 }}),          ];          window.hidden = 0;          new MutationObserver(() => {{ window.hidden += byId('result').hidden && !byId('problem').hidden; }})            .observe(document, {{ subtree: true, attributeFilter: ['hidden'] }});          window.fetch = async () => replies.shift() ?? reply('delivered', {first});"
+    );
+    let browser = Browser::at_result("cs_test_pending", &server).await;
+    browser.see("#follow-up-state").await;
+    browser.see_within("#follow-up-verdict article", VERDICT).await;
+    assert_eq!(browser.run("return window.hidden").await, 0, "the first verdict gave way to a problem");
     browser.close().await;
 }
 

@@ -229,3 +229,29 @@ async fn a_notice_is_shown_word_by_word() {
     browser.assert_accessible("notice").await;
     browser.close().await;
 }
+
+/// The front page's draft is the question that this verdict is about, or the customer's next one: only the first is removed.
+#[tokio::test]
+async fn a_verdict_removes_only_the_draft_of_its_own_order() {
+    let server = format!("window.fetch = async () => Response.json({})", strategy());
+    let browser = Browser::at_result("cs_test_first", &server).await;
+    for (ordered, left) in [("cs_test_first", ""), ("cs_test_second", "And the next one?")] {
+        browser.visit("/").await;
+        let answer = json!({ "url": format!("{}/#payment", browser.stack.site), "session_id": ordered });
+        browser.run(&format!("window.fetch = async () => Response.json({answer}); return null")).await;
+        browser.run("byId('query').value = ''; return null").await;
+        browser.submit("#query", "And the next one?", "#submit").await;
+        browser.arrive(&format!("{}/#payment", browser.stack.site)).await;
+        browser.visit_result("cs_test_first").await;
+        browser.see("#result").await;
+        browser.visit("/").await;
+        assert_eq!(browser.run("return byId('query').value").await, left, "{ordered}");
+    }
+    // What is written after the order is not what was ordered.
+    browser.type_into("#query", " Or none?").await;
+    browser.visit_result("cs_test_second").await;
+    browser.see("#result").await;
+    browser.visit("/").await;
+    assert_eq!(browser.run("return byId('query').value").await, "And the next one? Or none?");
+    browser.close().await;
+}

@@ -18,9 +18,10 @@
   const UNREADABLE = "This message has characters that we cannot read. Please type it anew.";
 
   const number = new Intl.NumberFormat("en-CA");
+  const TOO_LONG = `Please shorten your message to ${number.format(MAX_CHARACTERS)} characters.`;
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const states = ["sign-in", "sent", "broken", "care", "talk"];
+  const states = ["loading", "sign-in", "sent", "broken", "care", "talk"];
 
   const show = (state, focus = true) => {
     for (const name of states) byId(name).hidden = name !== state;
@@ -382,6 +383,8 @@
       wait = status !== 202 ? LATER_LOOK : answer.replies === undefined ? LOOK : NEXT_LOOK;
     }
   };
+  // The statuses after which a message is answered, or certainly is not and was not.
+  const SETTLING = [200, 400, 402, 409, 410, 422];
   const converse = async (id, text) => {
     const own = signOuts;
     const wasSent = pending()?.id === id;
@@ -397,8 +400,8 @@
     if (endIfLeft(own, answer, "message")) return;
     isOver = true;
     waitFor("");
-    // A message that may have arrived keeps its id until there is an answer.
-    if (!isUncertain || (status !== 503 && status !== 429)) pending(null);
+    // A message that may have arrived keeps its id until a reply settles it. A limit and an ended session do not.
+    if (!isUncertain || SETTLING.includes(status)) pending(null);
     if (status === 200) {
       if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
       await replies.end(answer, true);
@@ -448,7 +451,8 @@
     const text = draft()?.text ?? "";
     const before = `${resent}\n\n`;
     const rest = text === resent ? "" : text.startsWith(before) ? text.slice(before.length) : text;
-    if (byId("message").value === "") byId("message").value = rest;
+    // After a sign-in without a reload the box still has the whole text.
+    if (["", text].includes(byId("message").value)) byId("message").value = rest;
     count();
   };
   byId("message").addEventListener("input", () => {
@@ -463,7 +467,7 @@
     if (isBusy(byId("send"))) return;
     const text = sendable(byId("message").value).trim();
     const wrong = text === "" ? "Please write your message first."
-      : characters(text) > MAX_CHARACTERS ? "Please shorten your message." : "";
+      : characters(text) > MAX_CHARACTERS ? TOO_LONG : "";
     refuse(wrong);
     if (wrong !== "") {
       byId("message").focus();
@@ -638,7 +642,7 @@
     if (isBusy(byId("bridge-send"))) return;
     const text = sendable(byId("bridge-message").value).trim();
     if (text === "") return bridgeProblem("Please write your message first.");
-    if (characters(text) > MAX_CHARACTERS) return bridgeProblem("Please shorten your message.");
+    if (characters(text) > MAX_CHARACTERS) return bridgeProblem(TOO_LONG);
     bridgeProblem("");
     const own = signOuts;
     const known = unconfirmed();
@@ -664,7 +668,7 @@
       byId("bridge-message").value = "";
       showCare(answer, "bridge-message");
       await readBridge();
-    } else if (status === 403) {
+    } else if (answer.code === "bridge_closed") {
       closeBox(text);
       await readBridge();
       byId("bridge-title").focus();
@@ -819,6 +823,7 @@
   const begin = async () => {
     const address = new URL(location.href);
     const isOnPage = states.some((name) => !byId(name).hidden);
+    if (!isOnPage || !byId("broken").hidden) show("loading", isOnPage);
     if (address.searchParams.has("token")) {
       token = address.searchParams.get("token");
       // Nobody who looks at the address or the history later finds the link.
@@ -830,7 +835,7 @@
     if (isLink) {
       const { status } = await call("POST", "/api/chat/session", { token });
       // The link still works: "Try again" uses it.
-      if (status === 0 || status === 429 || status >= 500) return show("broken");
+      if (![200, 400, 401].includes(status)) return show("broken");
       refused = status !== 200;
       token = null;
     }
@@ -856,7 +861,9 @@
       await repeated;
     } else if (status === 401) {
       show("sign-in", false);
-      if (refused) {
+      if (!navigator.cookieEnabled) {
+        problem("sign-in-problem", "Your browser blocks cookies, and signing in needs one. Please allow them for this site, then ask for a link here.");
+      } else if (refused) {
         problem("sign-in-problem", "This link does not work any more, or was asked for in another browser. Please ask for a new one here.");
         byId("email").focus();
       }

@@ -22,9 +22,10 @@
 
   // ---- the draft survives the way to the payment page and back ----
 
-  const saveDraft = () => {
+  // `ordered` is the session that buys it. The result page of that session removes the draft, and no other one does.
+  const saveDraft = (ordered) => {
     try {
-      const draft = { query: query.value, tier: selectedTier()?.value, referral_code: referral.value };
+      const draft = { query: query.value, tier: selectedTier()?.value, referral_code: referral.value, ordered };
       sessionStorage.setItem(DRAFT, JSON.stringify(draft));
     } catch {
       // Storage may be switched off; then there is no draft.
@@ -153,7 +154,7 @@
   };
 
   const paymentUrl = (text) => {
-    const url = new URL(text, location.href);
+    const url = new URL(text);
     // Plain http only where this page itself is plain http, as on a developer's machine.
     if (url.protocol !== "https:" && url.protocol !== location.protocol) throw new Error("not a payment page");
     return url.href;
@@ -171,7 +172,7 @@
     });
     const reply = await response.json();
     if (response.ok) {
-      saveDraft();
+      saveDraft(reply.session_id);
       const address = paymentUrl(reply.url);
       if (typeof reply.notice === "string") return showNotice(reply.notice, address);
       location.assign(address);

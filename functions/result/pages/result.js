@@ -51,6 +51,7 @@
   };
   const STILL_YOURS = "Your follow-up is still yours to use.";
   const CONNECTION_ERROR = "It could not be sent. Please check your connection and try again.";
+  const TOO_LONG = `Please shorten your follow-up to ${MAX_CHARACTERS.toLocaleString("en-CA")} characters.`;
   const UNREADABLE = "The answer could not be read. Please try again in a few minutes or write to oracle@42sisters.ai.";
 
   const sections = ["pending", "review", "problem", "care", "result"].map(byId);
@@ -158,6 +159,15 @@
       // Storage may be switched off; then a reload forgets it.
     }
     return "";
+  };
+
+  // Forgets the front page's draft if this sale is its order. Another one is the customer's next question.
+  const forgetDraft = () => {
+    try {
+      if (JSON.parse(stored(DRAFT) || "{}").ordered === sessionId) stored(DRAFT, "");
+    } catch {
+      // It is no draft of ours.
+    }
   };
 
   // The follow-up that is being written survives a reload, until it is sent.
@@ -271,7 +281,7 @@
     } else {
       show("result", `${word}: your verdict`, `Your verdict is ready: ${word}. ${summary}`);
     }
-    stored(DRAFT, "");
+    forgetDraft();
   };
 
   // While a follow-up is pending or in review, only its state is asked for: a verdict that is asked for counts as read.
@@ -325,6 +335,12 @@
     const seconds = Number(response.headers.get("retry-after") || DEFAULT_WAIT);
     return seconds > 0 ? Math.min(seconds, LONGEST_WAIT) : DEFAULT_WAIT;
   };
+  // A reply that is not ours says nothing about the sale, such as the gateway's 500 while more calls come than the function
+  // may run. It passes, and a verdict that is shown stays.
+  const waitForOurs = (response) => {
+    if (byId("result").hidden) showProblem(503, UNREADABLE);
+    askAgain(Math.max(retryAfter(response), PASSING_WAIT));
+  };
 
   async function ask() {
     let response;
@@ -354,10 +370,11 @@
       reply = JSON.parse(text);
       if (response.status === 200) return isProgress ? showProgress(reply) : showVerdict(reply);
     } catch {
-      if (PASSING.includes(response.status)) askAgain(PASSING_WAIT);
-      if (!byId("result").hidden) return;
-      return showProblem(response.ok ? 0 : response.status, UNREADABLE);
+      return waitForOurs(response);
     }
+    // Without a verdict, each of our replies has one of these.
+    const stated = response.status === 202 ? reply?.status : reply?.error;
+    if (typeof stated !== "string") return waitForOurs(response);
     if (!byId("result").hidden && (response.status === 202 || PASSING.includes(response.status))) {
       return askAgain(Math.max(retryAfter(response), PASSING_WAIT));
     }
@@ -368,8 +385,7 @@
       askAgain(Math.max(retryAfter(response), inReview ? REVIEW_WAIT : 0));
       return;
     }
-    const sentence = reply.code === "unusable" ? UNUSABLE : reply.error;
-    showProblem(response.status, typeof sentence === "string" ? sentence : UNREADABLE, reply);
+    showProblem(response.status, reply.code === "unusable" ? UNUSABLE : reply.error, reply);
     // A reply with that header is not the end either: a bank that processes a payment.
     const passes = PASSING.includes(response.status) || response.headers.has("retry-after");
     if (passes) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
@@ -449,7 +465,7 @@
     if (sending) return;
     const query = sendable(byId("follow-up-query").value);
     if (query.trim() === "") return showFollowUpError("Please write your follow-up first.", []);
-    if ([...query].length > MAX_CHARACTERS) return showFollowUpError("Please shorten your follow-up.", []);
+    if ([...query].length > MAX_CHARACTERS) return showFollowUpError(TOO_LONG, []);
     showFollowUpError("", []);
     setSending(true);
     try {
