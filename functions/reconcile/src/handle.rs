@@ -30,10 +30,10 @@ pub async fn handle(ports: Ports<'_>, least: Duration) -> Result<Report, StepErr
             Pass::new(now, before(now, reach(ports.ledger, least, outage).await))
         }
     };
-    let days = now.since(pass.since).as_secs() / (24 * 3600);
+    let since = pass.since.to_iso();
     let report = run(ports, progress, pass).await?;
     let Report { paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed } = report;
-    tracing::info!(days, paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed, "reconciled");
+    tracing::info!(since, paid, missing, astray, overdue, amounts, reports, billing, unreadable, failed, "reconciled");
     ports.meter.record(&[Metric::Reconciled.once()], ports.journal.clock.now());
     Ok(report)
 }
@@ -46,4 +46,19 @@ pub async fn handle(ports: Ports<'_>, least: Duration) -> Result<Report, StepErr
 pub fn look_back(environment: &Environment) -> Result<Duration, ConfigurationError> {
     let days = environment.bounded("RECONCILE_DAYS", 3_u64, 2, 30)?;
     Ok(Duration::from_secs(days * 24 * 3600))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_look_back_is_two_to_thirty_days() {
+        const DAY: u64 = 86_400;
+        let seconds = |environment: Environment| look_back(&environment).ok().map(|least| least.as_secs());
+        assert_eq!(seconds(Environment::of(&[])), Some(3 * DAY));
+        assert_eq!(seconds(Environment::of(&[("RECONCILE_DAYS", "30")])), Some(30 * DAY));
+        assert_eq!(seconds(Environment::of(&[("RECONCILE_DAYS", "1")])), None);
+        assert_eq!(seconds(Environment::of(&[("RECONCILE_DAYS", "31")])), None);
+    }
 }

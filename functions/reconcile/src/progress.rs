@@ -97,3 +97,22 @@ impl Progress {
 const fn of_pass(journal: FunctionJournal<'_>) -> FunctionJournal<'_> {
     FunctionJournal { function: PASS, ..journal }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comparison_that_was_cut_off_is_continued_for_less_than_a_week() {
+        let began = Timestamp::from_seconds(1_800_000_000);
+        let mut progress = Progress {
+            complete: Versioned { value: Notebook::default(), version: 0 },
+            pass: Versioned { value: Notebook::default(), version: 0 },
+        };
+        progress.pass.value.memory = Some(Pass::new(began, began));
+        for (millis, is_continued) in [(0, true), (604_799_999, true), (604_800_000, false)] {
+            let now = Timestamp::from_millis(began.as_millis() + millis);
+            assert_eq!(progress.begun(now).is_some(), is_continued, "{millis}");
+        }
+    }
+}

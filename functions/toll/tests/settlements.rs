@@ -69,6 +69,27 @@ fn a_settlement_without_an_outcome_is_finished_by_the_schedule() {
     assert_eq!(world.state().chain.settled, 1);
 }
 
+/// The facilitator never submitted the payment. Once it has expired by our clock, the chain's clock decides, which may be
+/// behind.
+#[test]
+fn a_settlement_that_never_reached_the_chain_is_repeated_until_the_payment_expires() {
+    for (seconds, is_settled) in [(61, true), (290, true), (300, false)] {
+        let (world, payment) = offered();
+        assert_eq!(query_despite("facilitator.settle", Fault::Fail, &world, &payment).status(), 503);
+        world.state().chain.behind = 60_000;
+        look_after(&world, seconds);
+        let stage = purchase(&world).unwrap().stage().clone();
+        if is_settled {
+            assert!(matches!(stage, Stage::Settled { .. }), "{seconds}: {stage:?}");
+        } else {
+            assert!(matches!(stage, Stage::Settling { attempts: 1, .. }), "{seconds}: {stage:?}");
+            look_after(&world, 60);
+            assert!(matches!(purchase(&world).unwrap().stage(), Stage::Lapsed { untraced: false, .. }));
+        }
+        assert_eq!(world.state().chain.settled, u32::from(is_settled), "{seconds}");
+    }
+}
+
 /// Every evaluation has a record, also if the process dies (Authority Governance, RFC-0008).
 #[test]
 fn the_evaluation_of_a_question_whose_process_died_is_recorded_by_the_end_of_its_purchase() {

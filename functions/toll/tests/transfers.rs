@@ -140,3 +140,15 @@ fn a_transfer_that_bought_nothing_is_put_before_a_human() {
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Owed { .. }));
     assert!(world.state().alerts.iter().any(|alert| alert.line.contains("give it back")));
 }
+
+/// The schedule reads a purchase that waits for a human when its reminder is due, and not in every run.
+#[test]
+fn what_waits_for_a_human_is_read_once_a_day_with_an_alert() {
+    let world = unanswered_transfer();
+    look_after(&world, 3_601);
+    for (seconds, due) in [(86_399, 0), (1, 1), (86_399, 0), (1, 1)] {
+        world.advance(Duration::from_secs(seconds));
+        assert_eq!(look(&world).unwrap().due, due, "{seconds}");
+    }
+    assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains("waits for a human")).count(), 2);
+}

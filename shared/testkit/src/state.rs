@@ -50,6 +50,8 @@ pub struct Chain {
     pub used: BTreeMap<(String, String), (String, bool)>,
     /// Whether the node has no receipt of a transaction that used a signed payment.
     pub has_no_receipts: bool,
+    /// How far the chain's clock is behind ours, in milliseconds.
+    pub behind: i64,
     /// Transfers that were made before the purchase: payer and amount, by transaction.
     pub transfers: BTreeMap<String, (String, u64)>,
     /// When such a transfer was made, in milliseconds; one without an entry is new.

@@ -7,6 +7,7 @@ use domain::{
         billing::{Bill, SubscriptionState, SubscriptionStatus},
     },
     money::{Money, ObjectId},
+    sale::{Declined, HumanLock},
 };
 use testkit::{Fault, Plan, World, every_single_fault, sale::WithField, session::paid};
 
@@ -71,6 +72,25 @@ fn ports(world: &World, sold_here: SalesPeriod) -> Ports<'_> {
     }
 }
 
+/// A sale whose question nobody may approve, and whose customer has an earlier verdict: no policy refunds it.
+fn declined_for_good(number: u32) -> Sale {
+    let declined = Declined {
+        state: "BLOCKED".into(),
+        reason: "drug_dosing".into(),
+        domain: "medicine".into(),
+        lock: HumanLock::Nobody,
+        helpers: Vec::new(),
+        advice: Vec::new(),
+        is_crisis: false,
+        is_emergency: false,
+        at: START,
+        approvals: Vec::new(),
+        approved_at: None,
+    };
+    let failed = Fulfilment::Failed { reason: "r".into(), at: START };
+    delivered(number).with("fulfilment", failed).with("declined", Some(declined))
+}
+
 #[test]
 fn what_is_delivered_on_a_list_or_given_back_is_in_order() {
     let waiting = sale(2).with("fulfilment", Fulfilment::Failed { reason: "r".into(), at: START });
@@ -80,6 +100,23 @@ fn what_is_delivered_on_a_list_or_given_back_is_in_order() {
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 4, ..Report::default() }, "over all pages");
     let state = world.state();
     assert!(state.alerts.is_empty() && state.queue.is_empty() && state.log.is_empty());
+}
+
+/// Nothing is made for these, although nobody gave their money back.
+#[test]
+fn what_was_never_paid_is_declined_for_good_or_erased_is_in_order() {
+    let never_paid = sale(1)
+        .with("fulfilment", Fulfilment::Failed { reason: "r".into(), at: START })
+        .with("not_paid", Some(NotPaid::Over));
+    let erased = Fulfilment::Erased { at: START, replies: Vec::new(), removed_at: Some(START), owed: false };
+    let free = CheckoutSession { payment_status: PaymentStatus::NoPaymentRequired, ..session(1) };
+    for (session, sale) in
+        [(free, never_paid), (session(2), declined_for_good(2)), (session(3), sale(3).with("fulfilment", erased))]
+    {
+        assert_eq!(sale.open_work(), None);
+        let world = world([session], [sale]);
+        assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, ..Report::default() });
+    }
 }
 
 #[test]
@@ -93,6 +130,28 @@ fn an_unknown_paid_session_alerts_and_is_ordered() {
     assert!(matches!(state.queue[1].0, Message::Notice { .. }));
     assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Critical && !alert.line.contains("shop")));
     assert_eq!(state.alerts.len(), 2);
+}
+
+/// A notice announces a payment without a usable question. Without a payment, or for a sale that failed before it was
+/// paid, the session is ordered.
+#[test]
+fn an_unusable_session_is_noticed_only_if_it_is_paid_and_its_sale_has_not_failed() {
+    let failed = sale(1)
+        .with("fulfilment", Fulfilment::Failed { reason: "r".into(), at: START })
+        .with("not_paid", Some(NotPaid::Unpaid));
+    for (payment_status, known, is_noticed) in [
+        (PaymentStatus::Paid, None, true),
+        (PaymentStatus::NoPaymentRequired, None, false),
+        (PaymentStatus::Paid, Some(failed), false),
+    ] {
+        let mut unusable = CheckoutSession { payment_status, ..session(1) };
+        unusable.metadata.remove("tier");
+        let world = world([unusable], known);
+        compared(&world).unwrap().unwrap();
+        let queued = world.state().queue[0].0.clone();
+        assert_eq!(matches!(queued, Message::Notice { .. }), is_noticed, "{queued:?}");
+        assert_eq!(matches!(queued, Message::Order { .. }), !is_noticed, "{queued:?}");
+    }
 }
 
 /// After a move to another region both stacks read the sessions of one Stripe account.
@@ -118,16 +177,20 @@ fn a_session_that_was_refunded_before_anybody_heard_of_it_is_not_ordered() {
         money::{PaymentId, RefundStatus},
         ports::{MadeRefund, UnknownRefund},
     };
-    for (amount, status, missing) in
-        [(500, RefundStatus::Succeeded, 0), (500, RefundStatus::Failed, 1), (200, RefundStatus::Succeeded, 1)]
-    {
+    for (charged, amount, status, missing) in [
+        (500, 500, RefundStatus::Succeeded, 0),
+        (500, 500, RefundStatus::Failed, 1),
+        (500, 200, RefundStatus::Succeeded, 1),
+        (0, 500, RefundStatus::Failed, 1),
+    ] {
         let payment = PaymentId::parse("pi_1").unwrap();
-        let world = world([CheckoutSession { payment: Some(payment.clone()), ..session(1) }], []);
+        let session = CheckoutSession { payment: Some(payment.clone()), amount_total: Some(charged), ..session(1) };
+        let world = world([session], []);
         let refund = MadeRefund { id: object("re_1"), amount: Some(amount), status, key: None };
         world.state().refunds.push((payment, refund));
         world.state().unknown_refunds.push(UnknownRefund { id: object("re_2"), key: None });
         let found = compared(&world).unwrap().unwrap();
-        assert_eq!((found.missing, found.failed), (missing, 0), "{amount} {status:?}");
+        assert_eq!((found.missing, found.failed), (missing, 0), "{charged} {amount} {status:?}");
         assert_eq!(world.state().queue.len(), missing);
     }
 }
@@ -148,21 +211,21 @@ fn a_sale_on_no_list_is_ordered_and_an_overdue_one_alerts() {
     // A state that only a defect produces: a held mail without a review.
     let astray = delivered(1).with("mail", Mail::Held);
     assert_eq!(astray.open_work(), None);
-    let world = world([session(1), session(2), session(3)], [astray, sale(2), sale(3)]);
-    let found = Report { paid: 3, astray: 1, ..Report::default() };
-    assert_eq!(compared(&world).unwrap().unwrap(), found, "the other is due, but not for hours");
+    let world = world((1..=4).map(session), [astray, sale(2), sale(3), sale(4)]);
+    let found = Report { paid: 4, astray: 1, ..Report::default() };
+    assert_eq!(compared(&world).unwrap().unwrap(), found, "the others are due, but not for hours");
     assert!(matches!(world.state().queue[0].0, Message::Order { .. }));
     world.advance(Duration::from_secs(2 * 3600));
-    assert_eq!(compared(&world).unwrap().unwrap(), Report { overdue: 2, ..found });
+    assert_eq!(compared(&world).unwrap().unwrap(), Report { overdue: 3, ..found });
     let state = world.state();
     let asked = state.alerts.iter().filter(|alert| alert.line.contains("does the deadlines function run?"));
-    assert_eq!(asked.count(), 1);
+    assert_eq!(asked.count(), 1, "all have one cause");
 }
 
 /// Regardless of earlier reports about a session: once Stripe shows its payment, the verdict is owed.
 #[test]
 fn a_sale_that_failed_for_want_of_a_payment_is_ordered_once_it_is_paid() {
-    use domain::sale::{Claimant, NotPaid};
+    use domain::sale::Claimant;
     let failed = |n, over| {
         let mut sale = sale(n);
         sale.claim("a", Claimant::Customer, START, Duration::from_secs(1));

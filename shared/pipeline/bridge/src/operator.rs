@@ -39,7 +39,7 @@ impl Row {
             state: bridge.state(now).as_str(),
             task: work.map(|work| work.task.as_str()),
             due: work.map(|work| work.due.to_iso()),
-            overdue: work.is_some_and(|work| work.due < now),
+            overdue: work.is_some_and(|work| work.due <= now),
             accepted_at: bridge.acceptance().map(|acceptance| acceptance.at().to_iso()),
             expires: bridge.expires().map(Timestamp::to_iso),
         }

@@ -453,10 +453,13 @@ fn the_list_has_the_most_urgent_work_first_and_no_personal_data() {
     let asked = AcceptanceRequest { address: other, ..asked() };
     world.advance(Duration::from_secs(60));
     run(accept(ports(&world), &second, &check(&key(), &second, &asked).unwrap())).unwrap().unwrap();
-    world.advance(Duration::from_secs(24 * 3600 - 30));
-    let rows = run(listed(&world, now(&world))).unwrap().unwrap();
-    let seen: Vec<_> = rows.iter().map(|row| (row.task, row.overdue)).collect();
-    assert_eq!(seen, [(Some("answer"), true), (Some("decide"), false)]);
+    let a_day_after_the_message = now(&world).as_millis() + 24 * 3_600_000 - 60_000;
+    for (millis, is_overdue) in [(-1, false), (0, true)] {
+        let at = Timestamp::from_millis(a_day_after_the_message + millis);
+        let rows = run(listed(&world, at)).unwrap().unwrap();
+        let seen: Vec<_> = rows.iter().map(|row| (row.task, row.overdue)).collect();
+        assert_eq!(seen, [(Some("answer"), is_overdue), (Some("decide"), false)]);
+    }
     assert_eq!(run(find(&world, second.prefix())).unwrap().unwrap(), second);
     assert!(matches!(run(find(&world, "")).unwrap(), Err(FindError::None(_))));
     world.plan(Plan::none().whenever("bridges.listed", Fault::Fail));

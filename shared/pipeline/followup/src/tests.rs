@@ -202,6 +202,23 @@ fn what_must_not_be_answered_uses_nothing() {
     go(&world, "And in Halifax?").unwrap().unwrap();
 }
 
+/// A follow-up that is ordered is not judged again by what a further reply asks. Danger is answered in any case.
+#[test]
+fn a_reply_is_refused_for_danger_in_any_case_and_else_only_before_a_followup_is_ordered() {
+    for (asked, before, after, is_urgent) in [
+        ("I want to kill myself", true, true, true),
+        ("Can I give my son two of my warfarin tablets?", true, false, false),
+        ("And in Halifax?", false, false, false),
+    ] {
+        let (world, reply) = (world_of(delivered()), text(asked));
+        let is_refused = || run(refusal(&world, &paid(), &reply)).unwrap().unwrap().is_some();
+        assert_eq!(is_refused(), before, "{asked}");
+        go(&world, "And if the rent is higher?").unwrap().unwrap();
+        assert_eq!(is_refused(), after, "{asked}");
+        assert_eq!(urgent_alone(&reply, None).is_some(), is_urgent, "{asked}: the store is not needed");
+    }
+}
+
 #[test]
 fn the_country_of_the_payment_selects_the_helpers_before_the_language_of_the_browser() {
     for (locale, is_canadian) in [(Some("und-CA"), true), (None, false)] {

@@ -111,7 +111,7 @@ impl Node for World {
             Some(_) if state.chain.has_no_receipts => PaymentUse::Unconfirmed,
             Some((nowhere, _)) if nowhere.is_empty() => PaymentUse::Untraced,
             Some((transaction, is_ours)) => PaymentUse::Used { transaction: transaction.clone(), is_ours: *is_ours },
-            None => PaymentUse::Unused { head: Timestamp::from_millis(state.now) },
+            None => PaymentUse::Unused { head: Timestamp::from_millis(state.now - state.chain.behind) },
         })
         .await
     }

@@ -13,7 +13,7 @@ use domain::{
 };
 use serde_json::json;
 use std::collections::BTreeSet;
-use testkit::{Fault, Plan, World, every_single_fault, inbox::Unread, run, sale::WithField, world::Delivered};
+use testkit::{Fault, Passage, Plan, World, every_single_fault, inbox::Unread, run, sale::WithField, world::Delivered};
 
 /// A word of the customer's text. No store may contain it afterwards.
 const NEEDLE: &str = "Zanzibar";
@@ -429,4 +429,39 @@ fn a_sale_is_forgotten_with_its_followup() {
         assert_eq!(world.state().traces(&session().followup(), NEEDLE), [""; 0]);
         assert!(world.state().sales[&session().followup()].0.is_erased() && stored(&world).is_erased());
     }
+}
+
+/// The schedule finds the session erased and its follow-up not, while the command that was repeated decides about it.
+#[test]
+fn a_followup_that_is_erased_meanwhile_holds_up_no_erasure() {
+    let world: &'static World = Box::leak(Box::new(followed()));
+    world.state().sales.get_mut(&session()).unwrap().0.erase(&operator(), at(0)).unwrap();
+    world.surround(Box::new(move |name, _| {
+        if name == "store.save" {
+            let mut state = world.state();
+            let (followup, version) = state.sales.get_mut(&session().followup()).unwrap();
+            *version += u64::from(followup.erase(&operator(), at(0)).is_ok());
+        }
+        Passage::default()
+    }));
+    let outcome = run(erasure::carry_out(ports(world), &session())).unwrap();
+    assert!(matches!(outcome, Ok(Outcome::Settling(..))), "{outcome:?}");
+    assert!(decisions(world).is_empty(), "the command records its decision");
+}
+
+/// A payment for an erased sale appears on no list.
+#[test]
+fn an_erasure_is_not_finished_while_its_followup_may_still_be_paid() {
+    use domain::sale::NotPaid;
+    let world = followed();
+    let failed = Fulfilment::Failed { reason: "QUOTA".to_owned(), at: at(-1) };
+    let mut state = world.state();
+    state.sales.get_mut(&session()).unwrap().0.erase(&operator(), at(-1)).unwrap();
+    let (followup, _) = state.sales.get_mut(&session().followup()).unwrap();
+    *followup = followup.with("fulfilment", failed).with("not_paid", Some(NotPaid::Unknown));
+    drop(state);
+    world.advance(ERASURE_SETTLES_AFTER);
+    let outcome = run(erasure::carry_out(ports(&world), &session())).unwrap();
+    assert!(outcome.is_err(), "{outcome:?}");
+    assert!(!world.state().sales[&session().followup()].0.is_erased());
 }
