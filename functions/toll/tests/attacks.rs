@@ -19,7 +19,7 @@ use support::{
     site::{Call, Site},
     *,
 };
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Passage, Plan, World};
 use toll::Settings;
 
 const OTHER_QUESTION: &str = "Open a third shop?";
@@ -162,6 +162,30 @@ fn a_transaction_that_is_shown_while_its_payment_is_claimed_leaves_the_claim() {
     assert_code(&reply.unwrap(), 409, "in_progress");
     assert!(matches!(purchase(&site.world).unwrap().stage(), Stage::Unanswered));
     assert_eq!(site.world.state().purchases.len(), 1);
+}
+
+/// The schedule finds that an expired payment was submitted, and its payer asks again before that is stored. The claim
+/// decides: no money is owed while the answer can still be made.
+#[test]
+fn a_submitted_payment_that_is_claimed_while_the_schedule_looks_leaves_the_claim() {
+    let (world, payment) = offered();
+    assert_code(&query_despite("model.ask", Fault::Fail, &world, &payment), 503, "no_answer");
+    submit(&world, &payment, SUBMITTED, true);
+    world.advance(Duration::from_secs(361));
+    let mut is_first = true;
+    world.surround(Box::new(move |name, _| {
+        let dies = name == "model.ask" && std::mem::take(&mut is_first);
+        Passage { fault: dies.then_some(Fault::CrashBefore), ..Passage::default() }
+    }));
+    let site = Site::new(world, None);
+    let (report, reply) = site.look_and_send(Call::Save, paid("/query", QUESTION, &payment));
+    assert!(report.unwrap().failed == 0 && reply.is_none());
+    let found = purchase(&site.world).unwrap();
+    assert!(matches!(found.stage(), Stage::Working { .. }), "{found:?}");
+    assert!(site.world.state().alerts.is_empty());
+    site.world.advance(Duration::from_secs(41));
+    let answered = query(&site.world, &payment);
+    assert_eq!(answered.status(), 200, "{}", answered.body());
 }
 
 /// A third party has seen the payment and submits it first. The payer has paid us, so the payer gets the answer.

@@ -120,15 +120,24 @@ impl Site {
     /// Sends `first`; `second` arrives and is answered while `first` waits for this call. The second reply is `None`
     /// if its process died or `first` never came to the call.
     pub fn send_both(&self, first: Request, call: Call, second: Request) -> (Option<Reply>, Option<Reply>) {
-        *lock(&self.planned) = Some((call, second));
-        let reply = self.send(first);
-        lock(&self.planned).take();
-        (reply, lock(&self.overlapped).take())
+        self.overlap(|| self.send(first), call, second)
     }
 
     pub fn look(&self) -> Option<domain::due::Report> {
         let ports = settlement::Ports { journal: self.journal(), facilitator: self, node: self };
         run(settlement::run(ports))?.ok()
+    }
+
+    /// The schedule looks; `request` arrives and is answered while it waits for this call.
+    pub fn look_and_send(&self, call: Call, request: Request) -> (Option<domain::due::Report>, Option<Reply>) {
+        self.overlap(|| self.look(), call, request)
+    }
+
+    fn overlap<T>(&self, first: impl FnOnce() -> T, call: Call, second: Request) -> (T, Option<Reply>) {
+        *lock(&self.planned) = Some((call, second));
+        let first = first();
+        lock(&self.planned).take();
+        (first, lock(&self.overlapped).take())
     }
 
     fn has(&self, defect: Defect) -> bool {

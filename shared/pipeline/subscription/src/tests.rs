@@ -12,7 +12,7 @@ use domain::{
     money::{DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
     ports::{ChatAccess, NewSubscription, PaymentError, SubscriptionPages},
 };
-use testkit::{Plan, World, every_single_fault, run};
+use testkit::{Fault, Plan, World, every_single_fault, run};
 
 const START: Timestamp = Timestamp::from_seconds(1_800_000_000);
 const DAY: i64 = 24 * 3600;
@@ -157,6 +157,25 @@ fn a_dispute_that_is_reported_before_its_invoice_counts() {
     assert!(world.state().alerts.iter().any(|alert| alert.redacted().contains("answer it until")));
     assert!(tell(&dispute(DisputeStatus::Won)));
     assert_eq!(access(&world, 1).plan, ChatPlan::Chat);
+    let back = "the money of in_1 came back, and the access with it";
+    assert!(world.state().alerts.iter().any(|alert| alert.redacted().contains(back)));
+}
+
+/// An inquiry takes no money, and leads to a dispute if nobody answers it.
+#[test]
+fn a_dispute_and_an_inquiry_alert_that_they_have_to_be_answered() {
+    for (status, what, plan) in [
+        (DisputeStatus::WarningNeedsResponse, "asks about in_1: answer it until", ChatPlan::Chat),
+        (DisputeStatus::NeedsResponse, "disputes in_1: answer it until", ChatPlan::Free),
+    ] {
+        let world = bought();
+        world.state().invoices.insert(PaymentId::parse("pi_1").unwrap(), (somebody(), paid("in_1", 30)));
+        let report = PaymentReport::Dispute { id: id("du_1"), status, respond_by: Some(at(9)), at: START };
+        assert!(told(&world, &report));
+        let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.redacted()).collect();
+        assert_eq!(alerts.iter().filter(|alert| alert.contains(what)).count(), 1, "{alerts:?}");
+        assert_eq!(access(&world, 1).plan, plan, "{what}");
+    }
 }
 
 #[test]
@@ -173,33 +192,35 @@ fn two_subscriptions_and_missed_events_alert() {
     assert_eq!(access(&world, 45).paid_until, Some(at(60)), "healed");
 }
 
-/// No list has them, so the alert is repeated until one of the two is cancelled.
+/// No list has them, so the alert is repeated until only one goes on.
 #[test]
-fn two_subscriptions_alert_once_at_every_daily_comparison() {
+fn several_subscriptions_alert_once_at_every_daily_comparison() {
+    let (active, canceled) = (SubscriptionStatus::Active, SubscriptionStatus::Canceled);
+    let names = ["sub_1", "sub_2", "sub_3"];
     let world = World::at(START);
-    for report in [state("sub_1", SubscriptionStatus::Active, 0), state("sub_2", SubscriptionStatus::Active, 0)] {
-        keep(&world, &report);
+    for name in names {
+        keep(&world, &state(name, active, 0));
     }
     let told = || {
         let alerts = world.state().alerts.clone();
         alerts.iter().filter(|alert| alert.redacted().contains("TWO_SUBSCRIPTIONS")).count()
     };
-    let compared = |name: &str, status, day| {
-        let report = Reported { reported_by: ReportedBy::Reconciliation, ..reported(state(name, status, day)) };
-        // Delivered twice, as the queue may do.
-        for _ in 0..2 {
-            run(record_report(journal(&world), &report)).unwrap().unwrap();
+    assert_eq!(told(), 2, "the second and the third");
+    for (day, statuses, expected) in [
+        (1, [active, active, active], 3),
+        (2, [active, active, active], 4),
+        (3, [canceled, active, active], 5),
+        (4, [canceled, canceled, active], 5),
+    ] {
+        for (name, status) in names.into_iter().zip(statuses) {
+            let report = Reported { reported_by: ReportedBy::Reconciliation, ..reported(state(name, status, day)) };
+            // Delivered twice, as the queue may do.
+            for _ in 0..2 {
+                run(record_report(journal(&world), &report)).unwrap().unwrap();
+            }
         }
-    };
-    assert_eq!(told(), 1);
-    for day in 1..=2 {
-        compared("sub_1", SubscriptionStatus::Active, day);
-        compared("sub_2", SubscriptionStatus::Active, day);
-        assert_eq!(told(), 1 + usize::try_from(day).unwrap(), "day {day}");
+        assert_eq!(told(), expected, "day {day}");
     }
-    compared("sub_1", SubscriptionStatus::Canceled, 3);
-    compared("sub_2", SubscriptionStatus::Active, 3);
-    assert_eq!(told(), 3, "one is cancelled");
 }
 
 #[test]
@@ -240,6 +261,20 @@ fn a_deleted_customer_subscribes_as_a_new_one() {
     assert_eq!(world.state().subscribing.len(), 1);
     assert_eq!(world.state().subscribing[0].customer, None);
     assert_eq!(run(portal(ports, &id("cus_1"))).unwrap().unwrap(), None);
+}
+
+/// Otherwise the customer would have two customers at Stripe, or would be told that there is no subscription.
+#[test]
+fn only_a_customer_who_is_missing_at_stripe_counts_as_deleted() {
+    let world = World::at(START);
+    let ports = SellingPorts { subscribers: &world, pages: &world, randomness: &world };
+    keep(&world, &state("sub_1", SubscriptionStatus::Canceled, 0));
+    let refused = Fault::Refuse(400);
+    world.plan(Plan::none().whenever("subscriptions.subscribe", refused).whenever("subscriptions.portal", refused));
+    assert!(run(subscribe(ports, &somebody(), PaidPlan::Chat, START)).unwrap().is_err());
+    let asked = world.state().boundaries.iter().filter(|name| **name == "subscriptions.subscribe").count();
+    assert_eq!(asked, 1, "not for a new customer");
+    assert!(run(portal(ports, &id("cus_1"))).unwrap().is_err());
 }
 
 /// An idempotency key that outlives its session would return a page that no longer accepts a payment.
