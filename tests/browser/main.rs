@@ -10,6 +10,7 @@ mod bridge_faults;
 mod browser;
 mod chat;
 mod chat_faults;
+mod chat_links;
 mod chat_plans;
 mod chat_sessions;
 mod chat_use;
