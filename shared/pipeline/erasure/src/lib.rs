@@ -72,10 +72,12 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
         journal.flush(sale).await;
         return Ok(Outcome::AlreadyFinished);
     }
-    decide_followup(journal, session).await?;
+    // The data of the session goes even if its follow-up cannot be decided yet.
+    let decided = decide_followup(journal, session).await;
     // Read before the stores are emptied: a worker that writes later began after the decision.
     let looked_at = journal.clock.now();
     let counts = empty(ports, session, &replies).await?;
+    decided?;
     let settled_at = at.plus(domain::sale::ERASURE_SETTLES_AFTER);
     if looked_at < settled_at {
         journal.flush(sale).await;

@@ -464,4 +464,6 @@ fn an_erasure_is_not_finished_while_its_followup_may_still_be_paid() {
     let outcome = run(erasure::carry_out(ports(&world), &session())).unwrap();
     assert!(outcome.is_err(), "{outcome:?}");
     assert!(!world.state().sales[&session().followup()].0.is_erased());
+    let left = run(erasure::look(ports(&world), &session(), &[])).unwrap().unwrap();
+    assert!(left.values().all(|kept| *kept == 0), "the data of the session does not wait for that: {left:?}");
 }
