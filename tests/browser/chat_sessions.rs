@@ -64,6 +64,18 @@ async fn a_sign_out_everywhere_that_fails_is_said() {
     browser.close().await;
 }
 
+/// The session of this browser has ended before. A plain "You are signed out" would hide that the others have not.
+#[tokio::test]
+async fn a_sign_out_everywhere_without_a_session_says_that_it_ended_none() {
+    let browser = open(MEMBER).await;
+    browser.run("window.replies['DELETE /api/chat/session'] = [401, {}]; return null").await;
+    browser.click("#sign-out-everywhere").await;
+    browser.see("#sign-in-form").await;
+    let said = browser.text("#sign-in-problem").await;
+    assert!(said.ends_with("the others stay signed in. Please sign in, then sign out everywhere."), "{said}");
+    browser.close().await;
+}
+
 /// Somebody else signs in without a reload, and their Bridge cannot be read. Nothing of the customer before is left.
 #[tokio::test]
 async fn a_sign_in_after_a_sign_out_begins_with_a_page_of_its_own() {

@@ -800,6 +800,8 @@
     count();
     pending(null);
   };
+  const NOT_ENDED =
+    "This browser was signed out already, so the others stay signed in. Please sign in, then sign out everywhere.";
   for (const [id, body, failed] of [
     ["sign-out", undefined, "You may still be signed in. Please try again."],
     ["sign-out-everywhere", { everywhere: true }, "You may still be signed in, here or elsewhere. Please try again."],
@@ -807,11 +809,10 @@
     byId(id).addEventListener("click", async () => {
       problem("memory-problem", "");
       const { status } = await call("DELETE", "/api/chat/session", body);
-      // Without a session nobody can end the others: the customer signs in again, and tries again.
-      if (endIfSignedOut(status)) return;
-      if (status !== 200) return problem("memory-problem", failed);
+      if (status !== 200 && status !== 401) return problem("memory-problem", failed);
       forgetCustomer();
-      problem("sign-in-problem", "");
+      // Without a session nobody can end the others.
+      problem("sign-in-problem", status === 200 ? "" : NOT_ENDED);
       show("sign-in");
     });
   }

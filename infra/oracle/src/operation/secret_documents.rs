@@ -88,7 +88,8 @@ impl Name {
             }
             Self::StripeSmoke => {
                 let key = prefixed(value, &["sk_test_"], "sk_test_: no other key may order for nothing")?;
-                let kept = current["signing_secret"].as_str().filter(|secret| secret.starts_with("whsec_"));
+                // Another key ends the signing secret too: whoever has read one has read both.
+                let kept = current["signing_secret"].as_str().filter(|_| current["secret_key"] == key);
                 let signing = kept.map_or_else(|| format!("whsec_{random}"), str::to_owned);
                 Ok(json!({ "secret_key": key, "signing_secret": signing }))
             }
@@ -194,8 +195,9 @@ mod tests {
         assert_eq!(made(Name::Gemini, &none, "k"), Ok(json!({ "api_key": "k" })));
         let smoke = json!({ "secret_key": "sk_test_1", "signing_secret": "whsec_0123456789abcdef" });
         assert_eq!(made(Name::StripeSmoke, &none, "sk_test_1"), Ok(smoke.clone()));
-        let again = Name::StripeSmoke.document(&smoke, "sk_test_2", "other").unwrap();
-        assert_eq!(again, json!({ "secret_key": "sk_test_2", "signing_secret": "whsec_0123456789abcdef" }));
+        assert_eq!(Name::StripeSmoke.document(&smoke, "sk_test_1", "other"), Ok(smoke.clone()));
+        let rolled = Name::StripeSmoke.document(&smoke, "sk_test_2", "other");
+        assert_eq!(rolled, Ok(json!({ "secret_key": "sk_test_2", "signing_secret": "whsec_other" })));
     }
 
     #[test]

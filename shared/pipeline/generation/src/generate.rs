@@ -224,7 +224,9 @@ impl Asking<'_> {
             self.admitted = Admitted::Call;
         } else if is_probe && let Some(until) = guard::closed_until(ports, policy, model).await {
             self.models.note_open_circuit(until);
-            if !self.switch().await {
+            // The half-open call of a model that is not asked any more would keep everybody else from making it.
+            let is_last = self.attempt >= policy.backoff.attempts;
+            if is_last || !self.switch().await {
                 self.models.explain_end(&mut self.generated);
                 return NextStep::Finish;
             }

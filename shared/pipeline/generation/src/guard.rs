@@ -79,7 +79,9 @@ impl Circuits<'_> {
     /// the model to everybody.
     pub(crate) async fn ended(&self, model: &str, admitted: Admitted, error: &ModelError) {
         match error {
-            ModelError::NotReady(_) => self.not_asked(model).await,
+            ModelError::NotReady(_) if admitted == Admitted::Probe => self.not_asked(model).await,
+            // Another caller may be making the half-open call.
+            ModelError::NotReady(_) => {}
             error if error.is_outage() => self.failed(model, admitted).await,
             _ => self.update(model, Breaker::answered).await,
         }

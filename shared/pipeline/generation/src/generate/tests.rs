@@ -294,10 +294,25 @@ fn a_call_that_was_admitted_before_its_circuit_opened_does_not_end_the_half_open
     let half_open = run(circuits.admit("model-a")).unwrap().unwrap();
     assert_eq!((late, half_open), (Admitted::Call, Admitted::Probe));
     let probed = world.state().breakers["model-a"].0.clone();
-    run(circuits.ended("model-a", late, &ModelError::Timeout)).unwrap();
-    assert_eq!(world.state().breakers["model-a"].0, probed);
+    for end in [ModelError::Timeout, ModelError::NotReady("no key".into())] {
+        run(circuits.ended("model-a", late, &end)).unwrap();
+        assert_eq!(world.state().breakers["model-a"].0, probed, "{end}");
+    }
     run(circuits.ended("model-a", half_open, &ModelError::Timeout)).unwrap();
     assert_eq!(world.state().breakers["model-a"].0.probing_since, None);
+}
+
+/// A half-open call that is admitted and not made would keep everybody else from making one for three minutes.
+#[test]
+fn the_last_attempt_admits_no_other_model() {
+    let world = world();
+    ["model-a", "model-b"].map(|model| open_circuit(&world, model));
+    world.state().answers = [Err(ModelError::Timeout)].into();
+    let policy = Policy { backoff: Backoff { attempts: 1, ..policy().backoff }, ..policy() };
+    let (session, query) = (SessionId::parse("cs_test_1").unwrap(), Query::parse("Open a second shop?").unwrap());
+    let verdict = run(generate(ports(&world), &policy, &session, question(&query), None)).unwrap().verdict;
+    assert!(matches!(verdict, Err(NoVerdict::NotBefore(Unavailable::CircuitOpen(_)))), "{verdict:?}");
+    assert_eq!(world.state().breakers["model-b"].0.probing_since, None);
 }
 
 /// Gemini Timeout, GAP-02B: the customer's whole wait counts, not only the last attempt.
