@@ -306,7 +306,9 @@ fn a_call_that_was_admitted_before_its_circuit_opened_does_not_end_the_half_open
 #[test]
 fn the_last_attempt_admits_no_other_model() {
     let world = world();
-    ["model-a", "model-b"].map(|model| open_circuit(&world, model));
+    for model in ["model-a", "model-b"] {
+        open_circuit(&world, model);
+    }
     world.state().answers = [Err(ModelError::Timeout)].into();
     let policy = Policy { backoff: Backoff { attempts: 1, ..policy().backoff }, ..policy() };
     let (session, query) = (SessionId::parse("cs_test_1").unwrap(), Query::parse("Open a second shop?").unwrap());
