@@ -8,7 +8,7 @@ use domain::{
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
 };
 use runtime::http::{Reply, Request};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The name under which customers see operators.
 const OPERATORS: &str = "42 Sisters AI";
@@ -51,15 +51,8 @@ fn describe(bridge: &Bridge, now: Timestamp) -> Value {
     body
 }
 
-fn fields(request: &Request) -> Result<Map<String, Value>, Reply> {
-    match serde_json::from_slice(request.body()) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        _ => Err(reply::malformed()),
-    }
-}
-
 fn parse_acceptance(request: &Request) -> Result<AcceptanceRequest, Reply> {
-    let fields = fields(request)?;
+    let fields = reply::fields(request)?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let version = fields.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
     let version = version.ok_or_else(|| Reply::error(400, "version_invalid", "version must be a number"))?;
@@ -146,7 +139,7 @@ async fn thread(ports: Ports<'_>, held: &Held) -> Result<Value, BridgeError> {
 }
 
 fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<String>), Reply> {
-    let fields = fields(request)?;
+    let fields = reply::fields(request)?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
     let message =

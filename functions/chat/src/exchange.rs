@@ -49,7 +49,7 @@ impl From<ChatError> for NotAnswered {
 }
 
 fn parse(request: &Request, at: Timestamp) -> Result<ExchangeRequest, Reply> {
-    let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
+    let fields = reply::fields(request)?;
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let id = ExchangeId::parse(text("id")).map_err(|error| Reply::error(400, "id_invalid", &error.to_string()))?;
     let message =

@@ -1,12 +1,12 @@
-//! The HTTP replies of the function.
+//! The HTTP replies of the function, and the fields of a request's body.
 
 use crate::beginnings::StoredBeginnings;
 use domain::{
     chat::{Access, ExchangeId, SubscriberId, Voice, VoiceReply},
     texts,
 };
-use runtime::http::Reply;
-use serde_json::{Value, json};
+use runtime::http::{Reply, Request};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 pub(crate) fn not_found() -> Reply {
@@ -32,8 +32,12 @@ pub(crate) fn unavailable() -> Reply {
     Reply::error(503, "chat_unavailable", sentence).header("retry-after", "5")
 }
 
-pub(crate) fn malformed() -> Reply {
-    Reply::error(400, "malformed_json", "The request body must be a JSON object in UTF-8.")
+/// The fields of a request's JSON body, or the reply to a body that is no JSON object.
+pub(crate) fn fields(request: &Request) -> Result<Map<String, Value>, Reply> {
+    match serde_json::from_slice(request.body()) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(Reply::error(400, "malformed_json", "The request body must be a JSON object in UTF-8.")),
+    }
 }
 
 /// What a customer has. `has_lapsed`: they paid before and have no paid access now, because the subscription has ended or its

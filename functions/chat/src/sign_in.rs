@@ -45,7 +45,7 @@ fn secret(ports: Ports<'_>) -> Result<Secret, ChatError> {
 }
 
 fn field(request: &Request, name: &str) -> Result<String, Reply> {
-    let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
+    let fields = reply::fields(request)?;
     match fields.get(name) {
         Some(Value::String(text)) => Ok(text.clone()),
         _ => Err(Reply::error(400, "field_invalid", &format!("{name} must be a string"))),
@@ -173,7 +173,7 @@ fn asks_for_everywhere(request: &Request) -> Result<bool, Reply> {
     if request.body().is_empty() {
         return Ok(false);
     }
-    let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Err(reply::malformed()) };
+    let fields = reply::fields(request)?;
     match fields.get("everywhere") {
         None => Ok(false),
         Some(Value::Bool(everywhere)) => Ok(*everywhere),

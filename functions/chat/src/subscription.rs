@@ -16,7 +16,10 @@ const fn selling_ports(ports: Ports<'_>) -> SellingPorts<'_> {
 
 /// POST: the address of the payment page for a plan, or of the customer portal for a subscriber.
 pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
-    let Ok(Value::Object(fields)) = serde_json::from_slice(request.body()) else { return Ok(reply::malformed()) };
+    let fields = match reply::fields(request) {
+        Ok(fields) => fields,
+        Err(reply) => return Ok(reply),
+    };
     let plan = match PaidPlan::parse(fields.get("plan").and_then(Value::as_str).unwrap_or_default()) {
         Ok(plan) => plan,
         Err(error) => return Ok(Reply::error(400, "plan_invalid", &error.to_string())),

@@ -811,7 +811,7 @@
       const { status } = await call("DELETE", "/api/chat/session", body);
       if (status !== 200 && status !== 401) return problem("memory-problem", failed);
       forgetCustomer();
-      // Without a session nobody can end the others.
+      // Only a session says whose the others are.
       problem("sign-in-problem", status === 200 ? "" : NOT_ENDED);
       show("sign-in");
     });

@@ -110,8 +110,8 @@ pub struct Versioned<T> {
     pub version: u64,
 }
 
-/// A secret document, fetched at its first use and kept: for the life of the process, or for ten minutes if only we
-/// check with it, so that its replacement is found although nobody refuses the old one.
+/// A secret document, fetched at its first use and kept for the life of the process. A secret that only we check is
+/// read again after ten minutes, because no service refuses the old value.
 #[async_trait]
 pub trait SecretSource: Send + Sync {
     /// The document: JSON whose fields its reader knows.

@@ -26,9 +26,9 @@ pub(crate) enum SecretsCommand {
     /// Fill or replace a secret with the value on standard input, or in a file. A value is never an argument.
     ///
     /// Functions read the new value when Stripe, Gemini or Graph refuses the old one, at the latest when they are next
-    /// started. `stripe-webhook` and `audit`, which no service refuses, they read again after ten minutes: a signing
-    /// secret that is left out is refused from then on. Who set which secret is in the audit log, and nothing of the
-    /// value. Secrets Manager keeps the value before it (AWSPREVIOUS).
+    /// started. No service refuses an old signing secret (`stripe-webhook`, `stripe-smoke`) or key of `audit`:
+    /// functions read these again after ten minutes, and then refuse a signing secret that was left out. Who set which
+    /// secret is in the audit log, and nothing of the value. Secrets Manager keeps the value before it (AWSPREVIOUS).
     #[command(
         after_help = "Examples:\n  oracle secrets set stripe --stack-name oracle < key.txt\n  oracle secrets set audit --stack-name oracle < audit-key-v1.txt\n  oracle secrets set graph --from application.json\n  oracle secrets set graph-token < refresh-token.txt\n\nExit code 1: the value was refused, and nothing was changed."
     )]

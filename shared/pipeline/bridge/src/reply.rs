@@ -79,7 +79,7 @@ pub async fn reply(
     }
     let person = held.person(ports.keys).await?.ok_or(BridgeError::Unreadable("address"))?;
     let sealer = held.sealer(ports.keys).await?;
-    // An error says to repeat the command.
+    // A command whose mail failed says to repeat it. Repeated, it sends the mail of the reply that is posted already.
     let messages = sealer.open_thread(held.bridge.value.thread())?;
     if let Some(unsent) = unsent_reply(&messages, text) {
         let mail = mail(site, &person, &held.bridge.value, text)?;

@@ -55,7 +55,7 @@ impl Circuits<'_> {
             Admission::Refuse(until) => Err(until),
             // Only the caller that saves the probe makes it, so exactly one call goes through.
             Admission::Probe => match ports.breakers.save(&circuit, &row.value, row.version).await {
-                // A row that could not be written may be saved nevertheless.
+                // The row may be saved although its write failed: this caller then has to end the half-open state.
                 Ok(()) | Err(SaveError::Storage(_)) => Ok(Admitted::Probe),
                 Err(SaveError::Conflict) => Err(row.value.look_again(now, &policy.breaker)),
             },

@@ -180,8 +180,8 @@ impl CachedSecret {
             }
             // A read that fails, which the store reports, or that gives no value replaces nothing.
             Some(kept) if state.is_complete => {
-                let read = state.look_up(now, fetch).await;
-                Ok(read.ok().and(state.document.clone()).unwrap_or(kept))
+                drop(state.look_up(now, fetch).await);
+                Ok(state.document.clone().unwrap_or(kept))
             }
             _ => state.look_up(now, fetch).await,
         }

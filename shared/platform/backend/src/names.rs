@@ -79,8 +79,8 @@ domain::enum_with_words! {
 }
 
 impl SecretName {
-    /// Whether only we check with this secret: no service refuses what it held before, so nothing else tells a running
-    /// process that it was replaced.
+    /// Whether only we check this secret. No service refuses its old value, so a running process learns of a new one
+    /// only by reading it again.
     pub(crate) const fn is_checked_by_us(self) -> bool {
         matches!(self, Self::StripeWebhook | Self::StripeSmoke | Self::Audit)
     }

@@ -48,7 +48,7 @@ impl Request {
         Self { inner: self.inner.with_query_string_parameters(query), ..self }
     }
 
-    /// The same request with a body.
+    /// The same request with a body. For tests and simulations.
     #[must_use]
     pub fn with_body(mut self, body: impl Into<Vec<u8>>) -> Self {
         *self.inner.body_mut() = Body::Binary(body.into());

@@ -163,7 +163,7 @@ fn waiting(failures: u32, now: Timestamp) -> Sale {
     sale
 }
 
-/// The page promises four hours. A vendor's delay is not shortened, and nobody waits for what comes too late.
+/// The page promises four hours. A vendor's delay is not shortened: one that ends later fails the sale.
 #[test]
 fn no_attempt_is_due_after_four_hours() {
     let (table, end, late) = (RetryTable::standard(), at(4 * 3600), at(4 * 3600 + 1));
