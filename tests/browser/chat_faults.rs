@@ -144,27 +144,73 @@ async fn an_erasure_that_a_limit_refused_is_shown_as_such() {
     browser.close().await;
 }
 
-/// The first try arrives and its reply is lost; a limit refuses the next one. The customer sends the same words again: they
-/// are still one message.
+/// The first try arrives and its reply is lost; a limit or the firewall refuses the next one. The customer sends the same
+/// words again: they are still one message.
 #[tokio::test]
-async fn a_message_keeps_its_id_after_a_limit_refused_it() {
+async fn a_message_keeps_its_id_after_it_was_refused() {
+    let browser = open("").await;
+    for (status, told) in [
+        (429, "That is a lot at once. Please try again later."),
+        (403, "This message could not be answered yet. Please send it again: it counts once."),
+    ] {
+        browser.visit("/chat").await;
+        reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+        let tries = format!(
+            "window.ids = []; \
+             window.replies['POST /api/chat/exchanges'] = ({{ body }}) => {{ \
+               window.ids.push(JSON.parse(body).id); \
+               if (window.ids.length === 1) return undefined; \
+               if (window.ids.length === 2) return [{status}, {{}}]; \
+               return [200, {{ replies: [{{ voice: 'AETHER', text: 'Count first.' }}] }}]; \
+             }}; \
+             return null"
+        );
+        browser.run(&tries).await;
+        browser.submit("#message", "Should we?", "#send").await;
+        assert_eq!(browser.text("#message-error").await, told);
+        assert_eq!(value_of(&browser, "message").await, "Should we?");
+        browser.click("#send").await;
+        browser.becomes("byId('thread').textContent.includes('Count first.')", json!(true)).await;
+        assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
+    }
+    browser.close().await;
+}
+
+/// The first try arrives and its reply is lost; a limit refuses the next one, and the customer deletes the text. The next
+/// page does not send it.
+#[tokio::test]
+async fn a_message_that_its_customer_deletes_is_given_up() {
+    let tries =
+        "const tries = [undefined, [429, {}]]; window.replies['POST /api/chat/exchanges'] = () => tries.shift();";
+    let browser = open(tries).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.submit("#message", "Should we?", "#send").await;
+    browser.see("#message-error").await;
+    let deleted = "byId('message').value = ''; byId('message').dispatchEvent(new Event('input')); return null";
+    browser.run(deleted).await;
+    browser.visit("/chat").await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    assert_eq!(browser.run("return window.asked.includes('POST /api/chat/exchanges')").await, false);
+    browser.close().await;
+}
+
+/// The first try arrives and its reply is lost; the next reply says what became of the message. No later page sends it.
+#[tokio::test]
+async fn a_message_that_is_settled_is_not_kept() {
     let browser = open("").await;
     reads(&browser, "GET /api/chat/bridge/messages", 1).await;
-    let tries = "window.ids = []; \
-                 window.replies['POST /api/chat/exchanges'] = ({ body }) => { \
-                   window.ids.push(JSON.parse(body).id); \
-                   if (window.ids.length === 1) return undefined; \
-                   if (window.ids.length === 2) return [429, {}]; \
-                   return [200, { replies: [{ voice: 'AETHER', text: 'Count first.' }] }]; \
-                 }; \
-                 return null";
-    browser.run(tries).await;
-    browser.submit("#message", "Should we?", "#send").await;
-    assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
-    assert_eq!(value_of(&browser, "message").await, "Should we?");
-    browser.click("#send").await;
-    browser.becomes("byId('thread').textContent.includes('Count first.')", json!(true)).await;
-    assert_eq!(browser.run("return [window.ids.length, new Set(window.ids).size]").await, json!([3, 1]));
+    for status in [400, 402, 409, 410] {
+        let tries = format!(
+            "const tries = [undefined, [{status}, {{}}]]; \
+             window.replies['POST /api/chat/exchanges'] = () => tries.shift(); \
+             byId('message').value = 'Should we?'; return null"
+        );
+        browser.run(&tries).await;
+        browser.click("#send").await;
+        browser.becomes("byId('send').getAttribute('aria-disabled')", json!("false")).await;
+        assert_eq!(value_of(&browser, "message").await, "Should we?", "{status}");
+        assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.pending')").await, Value::Null, "{status}");
+    }
     browser.close().await;
 }
 

@@ -3,7 +3,7 @@
 use crate::chat_faults::open;
 use serde_json::json;
 
-/// On a slow network the page says that it loads, also after "Try again", and no longer once it shows something.
+/// On a slow network the page says that it loads, also after "Try again", and not while it shows something else.
 #[tokio::test]
 async fn a_page_that_loads_says_so() {
     let held = "window.replies['GET /api/chat/me'] = () => new Promise((answer) => { window.answer = answer; });";
@@ -16,11 +16,17 @@ async fn a_page_that_loads_says_so() {
     browser.click("#broken-again").await;
     browser.see("#loading").await;
     assert_eq!(browser.run("return document.activeElement.id").await, "loading-title", "the button that hid itself");
-    browser.run("window.answer([200, { plan: 'chat', free_left: 0 }]); return null").await;
-    browser.see("#talk").await;
-    assert!(!browser.sees("#loading").await);
-    // A look of a page that shows something is no loading.
+    browser.run("window.answer([401, {}]); return null").await;
+    browser.see("#sign-in-form").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "sign-in-title", "the title that hid itself");
+    // The customer has signed in in another tab: the form stays until the conversation can take its place.
+    let signed_in = "window.answer([200, { plan: 'chat', free_left: 0 }]); return null";
     browser.run("window.look(); return null").await;
+    browser.run(signed_in).await;
+    browser.becomes("window.asked.filter((name) => name === 'GET /api/chat/me').length", json!(4)).await;
+    assert!(browser.sees("#sign-in-form").await && !browser.sees("#loading").await);
+    browser.run(signed_in).await;
+    browser.see("#talk").await;
     assert!(!browser.sees("#loading").await);
     browser.close().await;
 }

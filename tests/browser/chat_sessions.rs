@@ -64,7 +64,7 @@ async fn a_sign_out_everywhere_that_fails_is_said() {
     browser.close().await;
 }
 
-/// The session of this browser has ended before. A plain "You are signed out" would hide that the others have not.
+/// The session of this browser has ended before. A plain "You are signed out" would hide that others may have not.
 #[tokio::test]
 async fn a_sign_out_everywhere_without_a_session_says_that_it_ended_none() {
     let browser = open(MEMBER).await;
@@ -72,7 +72,27 @@ async fn a_sign_out_everywhere_without_a_session_says_that_it_ended_none() {
     browser.click("#sign-out-everywhere").await;
     browser.see("#sign-in-form").await;
     let said = browser.text("#sign-in-problem").await;
-    assert!(said.ends_with("the others stay signed in. Please sign in, then sign out everywhere."), "{said}");
+    assert!(said.ends_with("others may still be signed in. Please sign in, then sign out everywhere."), "{said}");
+    browser.close().await;
+}
+
+/// The reply takes long. A second request would get 401, and the page would doubt what the first one did.
+#[tokio::test]
+async fn a_sign_out_is_asked_for_once() {
+    let browser = open(MEMBER).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    let held = "window.replies['DELETE /api/chat/session'] = () => new Promise((answer) => { window.answer = answer; }); \
+                return null";
+    browser.run(held).await;
+    browser.click("#sign-out-everywhere").await;
+    browser.run("for (const id of ['sign-out-everywhere', 'sign-out']) byId(id).click(); return null").await;
+    let requests = "return window.asked.filter((name) => name === 'DELETE /api/chat/session').length";
+    assert_eq!(browser.run(requests).await, 1);
+    browser.run("window.answer([200, {}]); return null").await;
+    browser.see("#sign-in-form").await;
+    assert!(!browser.sees("#sign-in-problem").await);
+    let states = "return ['sign-out', 'sign-out-everywhere'].map((id) => byId(id).getAttribute('aria-disabled'))";
+    assert_eq!(browser.run(states).await, json!(["false", "false"]));
     browser.close().await;
 }
 
@@ -129,6 +149,25 @@ async fn a_sign_out_drops_the_message_on_its_way() {
         assert_eq!(browser.run(left).await, json!(["", true, true, 1]), "{reply}");
         assert_eq!(browser.run("return byId('send').getAttribute('aria-disabled')").await, "false", "{reply}");
     }
+    browser.close().await;
+}
+
+/// The sources of help arrive before the reply to a sign-out. They stay.
+#[tokio::test]
+async fn a_sign_out_that_ends_late_leaves_who_helps() {
+    let held = "window.answers = []; \
+                const hold = () => new Promise((answer) => { window.answers.push(answer); }); \
+                for (const name of ['POST /api/chat/exchanges', 'DELETE /api/chat/session']) window.replies[name] = hold;";
+    let browser = open(held).await;
+    reads(&browser, "GET /api/chat/bridge/messages", 1).await;
+    browser.submit("#message", "I cannot go on.", "#send").await;
+    browser.click("#sign-out").await;
+    browser.becomes("window.answers.length", json!(2)).await;
+    browser.run("window.answers[0]([422, { error: 'Help.', crisis: true }]); return null").await;
+    browser.see("#care").await;
+    browser.run("window.answers[1]([200, {}]); return null").await;
+    reads(&browser, "DELETE /api/chat/session", 1).await;
+    assert!(browser.sees("#care").await && !browser.sees("#sign-in-form").await);
     browser.close().await;
 }
 

@@ -401,7 +401,8 @@
     isOver = true;
     waitFor("");
     // A message that may have arrived keeps its id until a reply settles it. A limit and an ended session do not.
-    if (!isUncertain || SETTLING.includes(status)) pending(null);
+    const isSettled = !isUncertain || SETTLING.includes(status);
+    if (isSettled) pending(null);
     if (status === 200) {
       if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
       await replies.end(answer, true);
@@ -429,7 +430,7 @@
       } else if (status === 429) refuse("That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");
       else if (status === 400) refuse(UNREADABLE);
-      else if (status === 503) refuse("This message could not be answered yet. Please send it again: it counts once.");
+      else if (!isSettled) refuse("This message could not be answered yet. Please send it again: it counts once.");
       else refuse("This message could not be answered. Nothing was counted. Please try again.");
     }
     byId("thread").removeAttribute("aria-busy");
@@ -458,6 +459,8 @@
   byId("message").addEventListener("input", () => {
     count();
     refuse("");
+    // Whoever empties the box has given up a message that was refused and may have arrived: the next page does not send it.
+    if (byId("message").value === "" && !isBusy(byId("send"))) pending(null);
   });
   byId("message").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("say").requestSubmit();
@@ -801,19 +804,24 @@
     pending(null);
   };
   const NOT_ENDED =
-    "This browser was signed out already, so the others stay signed in. Please sign in, then sign out everywhere.";
+    "This browser was signed out already, so others may still be signed in. Please sign in, then sign out everywhere.";
+  const signOutButtons = ["sign-out", "sign-out-everywhere"].map(byId);
   for (const [id, body, failed] of [
     ["sign-out", undefined, "You may still be signed in. Please try again."],
     ["sign-out-everywhere", { everywhere: true }, "You may still be signed in, here or elsewhere. Please try again."],
   ]) {
     byId(id).addEventListener("click", async () => {
+      if (signOutButtons.some(isBusy)) return;
       problem("memory-problem", "");
+      for (const button of signOutButtons) busy(button, true);
       const { status } = await call("DELETE", "/api/chat/session", body);
+      for (const button of signOutButtons) busy(button, false);
       if (status !== 200 && status !== 401) return problem("memory-problem", failed);
       forgetCustomer();
       // Only a session says whose the others are.
       problem("sign-in-problem", status === 200 ? "" : NOT_ENDED);
-      show("sign-in");
+      // The step that says who helps stays until its reader leaves it.
+      if (byId("care").hidden) show("sign-in");
     });
   }
 
@@ -861,7 +869,7 @@
       if (address.hash === "#bridge") byId("bridge-title").focus();
       await repeated;
     } else if (status === 401) {
-      show("sign-in", false);
+      show("sign-in", isOnPage);
       if (!navigator.cookieEnabled) {
         problem("sign-in-problem", "Your browser blocks cookies, and signing in needs one. Please allow them for this site, then ask for a link here.");
       } else if (refused) {
