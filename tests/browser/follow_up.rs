@@ -237,3 +237,63 @@ async fn a_pending_follow_up_leaves_the_first_verdict_alone() {
     assert_eq!(browser.run("return window.path.endsWith('&only=followup')").await, true, "a poll is no retrieval");
     browser.close().await;
 }
+
+/// The follow-up is taken, and the look after it fails. The page says nevertheless what becomes of it.
+#[tokio::test]
+async fn a_follow_up_that_is_taken_is_shown_as_sent_although_the_look_after_it_fails() {
+    let reply = strategy();
+    let server = format!(
+        "const replies = [ \
+           Response.json({{ ...{reply}, followup_status: 'available' }}), \
+           Response.json({{ status: 'pending' }}, {{ status: 202 }}), \
+         ]; \
+         window.fetch = async () => replies.shift() ?? Response.json({{ message: 'Error' }}, {{ status: 500 }});"
+    );
+    let browser = Browser::at_result("cs_test_taken", &server).await;
+    browser.submit("#follow-up-query", "And in May?", "#follow-up-send").await;
+    assert!(browser.text("#follow-up-state").await.starts_with("Your follow-up is being worked on."));
+    assert!(!browser.sees("#follow-up-form").await && browser.sees("#summary").await);
+    browser.close().await;
+}
+
+/// The page asks for the verdict again when a disclosure is sent, because the look before it failed. Who helps stays until
+/// its reader leaves it, whether the look is under way or due; then the page asks again.
+#[tokio::test]
+async fn a_look_leaves_who_helps() {
+    let reply = strategy();
+    let server = format!(
+        "const verdict = (followup_status) => Response.json({{ ...{reply}, followup_status }}); \
+         const looks = [verdict('available'), Response.json({{ message: 'Error' }}, {{ status: 500 }})]; \
+         const posts = [ \
+           Response.json({{ error: 'It is used.', code: 'followup_used' }}, {{ status: 409 }}), \
+           Response.json({{ error: 'Help.', crisis: true }}, {{ status: 422 }}), \
+         ]; \
+         window.asked = 0; \
+         window.fetch = async (path) => {{ \
+           if (path === '/api/followup') return posts.shift(); \
+           window.asked += 1; \
+           if (window.asked !== 3 || !location.search.endsWith('held')) return looks.shift() ?? verdict('pending'); \
+           return new Promise((answer) => {{ window.answer = () => answer(verdict('pending')); }}); \
+         }};"
+    );
+    let browser = Browser::open().await;
+    browser.before_every_page(&server).await;
+    for (session_id, is_held) in [("cs_test_due", false), ("cs_test_held", true)] {
+        browser.visit_result(session_id).await;
+        browser.submit("#follow-up-query", "I cannot go on.", "#follow-up-send").await;
+        browser.see("#follow-up-error").await;
+        if is_held {
+            browser.becomes("typeof window.answer", json!("function")).await;
+        }
+        browser.click("#follow-up-send").await;
+        browser.see("#care").await;
+        // Longer than the wait until a look that is due.
+        let later = "window.answer?.(); return new Promise((done) => setTimeout(done, 6000, null))";
+        browser.run(later).await;
+        assert!(browser.sees("#care").await && !browser.sees("#result").await, "{session_id}");
+        assert_eq!(browser.run("return window.asked").await, if is_held { 3 } else { 2 }, "{session_id}");
+        browser.click("#care-back").await;
+        assert!(browser.text("#follow-up-state").await.starts_with("Your follow-up is being worked on."));
+    }
+    browser.close().await;
+}

@@ -357,6 +357,7 @@
       // A body that does not arrive is a lost connection, too.
       text = await response.text();
     } catch {
+      if (!byId("care").hidden) return;
       // What is shown stays; only its follow-up is late.
       if (!byId("result").hidden) return askAgain(DEFAULT_WAIT);
       if (!byId("problem").hidden) showMoment();
@@ -365,6 +366,8 @@
       askAgain(DEFAULT_WAIT);
       return;
     }
+    // The step that says who helps stays until its reader leaves it; then the page asks again.
+    if (!byId("care").hidden) return;
     byId("offline").hidden = true;
     try {
       reply = JSON.parse(text);
@@ -422,6 +425,8 @@
     fillCare(reply.error, reply);
     byId("follow-up-query").value = "";
     keepFollowUp("");
+    clearTimeout(timer);
+    timer = undefined;
     show("care", byId("care-title").textContent, "");
     scrollTo(0, 0);
     byId("care").focus();
@@ -429,6 +434,7 @@
   byId("care-back").addEventListener("click", () => {
     show("result", "Your verdict", "");
     byId("follow-up-query").focus();
+    askNow();
   });
 
   // Shows a text that can no longer be sent. Its form is hidden: another text is the follow-up, or the money went back.
@@ -449,7 +455,11 @@
     // Sent, or sent before from another window or by mail: the page shows what has become of it.
     if (response.status === 202 || response.status === 409) {
       started = Date.now();
-      if (response.status === 202) keepFollowUp("");
+      if (response.status === 202) {
+        keepFollowUp("");
+        // The look may fail.
+        showFollowUp({ followup_status: "pending" });
+      }
       await askNow();
       if (response.status === 202) return;
       // The form stays while the verdict is being made again, as when the cache lost it.
