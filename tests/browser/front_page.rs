@@ -79,14 +79,16 @@ async fn a_failing_payment_service_is_said_above_the_form() {
     browser.look("front-payment-down").await;
     // A lost connection, and replies that are not ours: the gateway's, and one without an address.
     for reply in [
-        "{ throw new TypeError('lost') }",
-        "Response.json({ message: 'Internal server error' }, { status: 500 })",
-        "Response.json({})",
+        "throw new TypeError('lost')",
+        "return Response.json({ message: 'Internal server error' }, { status: 500 })",
+        "return Response.json({})",
     ] {
-        browser.run(&format!("window.fetch = async () => {reply}; return null")).await;
+        let server =
+            format!("window.asked = 0; window.fetch = async () => {{ window.asked += 1; {reply}; }}; return null");
+        browser.run(&server).await;
         browser.click("#submit").await;
         let lost = "We could not reach the payment page. Nothing was charged. Please try again.";
-        browser.becomes("byId('form-error').textContent", json!(lost)).await;
+        browser.becomes("[window.asked, byId('form-error').textContent]", json!([1, lost])).await;
     }
     browser.close().await;
 }

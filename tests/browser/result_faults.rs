@@ -70,7 +70,16 @@ async fn a_reply_that_is_not_ours_passes() {
 async fn a_reply_that_is_not_ours_leaves_the_verdict_on_the_page() {
     let first = strategy();
     let server = format!(
-        "const reply = (followup_status, followup) => Response.json({{ ...{first}, followup_status, followup }});          const replies = [            reply('pending'),            Response.json({{ message: 'Internal server error' }}, {{ status: 500 }}),            new Response('<html>', {{ status: 403 }}),          ];          window.hidden = 0;          new MutationObserver(() => {{ window.hidden += byId('result').hidden && !byId('problem').hidden; }})            .observe(document, {{ subtree: true, attributeFilter: ['hidden'] }});          window.fetch = async () => replies.shift() ?? reply('delivered', {first});"
+        "const reply = (followup_status, followup) => Response.json({{ ...{first}, followup_status, followup }}); \
+         const replies = [ \
+           reply('pending'), \
+           Response.json({{ message: 'Internal server error' }}, {{ status: 500 }}), \
+           new Response('<html>', {{ status: 403 }}), \
+         ]; \
+         window.hidden = 0; \
+         new MutationObserver(() => {{ window.hidden += byId('result').hidden && !byId('problem').hidden; }}) \
+           .observe(document, {{ subtree: true, attributeFilter: ['hidden'] }}); \
+         window.fetch = async () => replies.shift() ?? reply('delivered', {first});"
     );
     let browser = Browser::at_result("cs_test_pending", &server).await;
     browser.see("#follow-up-state").await;
