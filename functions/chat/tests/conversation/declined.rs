@@ -41,22 +41,30 @@ fn a_refusal_does_not_wait_for_a_store() {
     }
 }
 
-/// A message that is declined because of an earlier one is refused, also if its claim cannot be released.
-#[test]
-fn a_refusal_because_of_an_earlier_message_does_not_wait_for_a_store() {
+/// A conversation in which [`LAST`] must be declined. From then on each save of the account meets the fault of its number:
+/// the first save is the claim's.
+fn before_the_last(fault: impl Fn(usize) -> Option<Fault> + Send + 'static) -> (testkit::World, String) {
     let (world, cookie) = subscribed(PaidPlan::Chat);
     answers_in_general_terms(&world);
     for (n, text) in (1..).zip(["I am pregnant.", "We want to paint the shop green."]) {
         assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
     }
-    // The claim's save works.
     let mut saves = 0;
     world.surround(Box::new(move |name, _| {
         saves += usize::from(name == "accounts.save");
-        let fault = (name == "accounts.save" && saves > 1).then_some(Fault::Fail);
+        let fault = fault(saves).filter(|_| name == "accounts.save");
         testkit::Passage { before: Duration::ZERO, fault, after: Duration::ZERO }
     }));
-    let declined = ask(&world, 20, "Is ibuprofen fine?", &cookie);
+    (world, cookie)
+}
+
+const LAST: &str = "Is ibuprofen fine?";
+
+/// A message that is declined because of an earlier one is refused, also if its claim cannot be released.
+#[test]
+fn a_refusal_because_of_an_earlier_message_does_not_wait_for_a_store() {
+    let (world, cookie) = before_the_last(|save| (save > 1).then_some(Fault::Fail));
+    let declined = ask(&world, 20, LAST, &cookie);
     assert_eq!((declined.status(), &body(&declined)["code"]), (422, &json!("blocked")), "{}", declined.body());
     assert_eq!(unrecorded(&world), 1);
 }
@@ -66,18 +74,8 @@ fn a_refusal_because_of_an_earlier_message_does_not_wait_for_a_store() {
 #[test]
 fn a_refusal_because_of_an_earlier_message_is_recorded_although_the_process_dies() {
     for death in [Fault::CrashBefore, Fault::CrashAfter] {
-        let (world, cookie) = subscribed(PaidPlan::Chat);
-        answers_in_general_terms(&world);
-        for (n, text) in (1..).zip(["I am pregnant.", "We want to paint the shop green."]) {
-            assert_eq!(ask(&world, n, text, &cookie).status(), 200, "{text}");
-        }
-        let mut saves = 0;
-        world.surround(Box::new(move |name, _| {
-            saves += usize::from(name == "accounts.save");
-            let fault = (name == "accounts.save" && saves == 2).then_some(death);
-            testkit::Passage { before: Duration::ZERO, fault, after: Duration::ZERO }
-        }));
-        assert!(send(&world, asking(20, "Is ibuprofen fine?", &cookie)).is_none(), "{death:?}");
+        let (world, cookie) = before_the_last(move |save| (save == 2).then_some(death));
+        assert!(send(&world, asking(20, LAST, &cookie)).is_none(), "{death:?}");
         world.advance(Duration::from_secs(36));
         assert_eq!(ask(&world, 21, QUESTION, &cookie).status(), 200);
         let records = world.state().records();
@@ -99,7 +97,6 @@ fn answers_in_general_terms(world: &testkit::World) {
 /// joins no memory, and the conversation goes on.
 #[test]
 fn a_question_that_is_split_over_several_messages_is_declined() {
-    let last = "Is ibuprofen fine?";
     let splits = [
         (["My son has a fever.", "How much should he get?"], "needs_specification"),
         (["I am pregnant.", "We want to paint the shop green."], "blocked"),
@@ -112,13 +109,13 @@ fn a_question_that_is_split_over_several_messages_is_declined() {
             assert!(reply.status() == 200 && body(&reply).get("apology").is_none(), "{text}: {}", reply.body());
         }
         let asked = world.state().prompts.len();
-        let declined = ask(&world, 20, last, &cookie);
+        let declined = ask(&world, 20, LAST, &cookie);
         assert_eq!((declined.status(), &body(&declined)["code"]), (422, &json!(code)), "{}", declined.body());
         assert_eq!(world.state().prompts.len(), asked, "the model is not asked");
         assert_eq!(records(&world).last().unwrap().0, "DECLINED");
         assert_eq!(ask(&world, 21, QUESTION, &cookie).status(), 200);
         let state = world.state();
-        assert!(!state.prompts.last().unwrap().1.content.contains(last), "it is not remembered");
+        assert!(!state.prompts.last().unwrap().1.content.contains(LAST), "it is not remembered");
     }
 }
 
