@@ -156,13 +156,16 @@ fn g5_orc_no_backflow() {
     assert_eq!(after.log.state().hash().unwrap(), hash);
 }
 
+/// The policy's pins with one of this kind.
+fn pins_with(kind: PinKind, name: &str, version: &str) -> Pins {
+    let mut pins = policy::pins();
+    pins.0.insert(kind, [(handle(name), handle(version))].into());
+    pins
+}
+
 #[test]
 fn g6_orc_pin_assert() {
-    let pin = |version: &str| {
-        let mut pins = policy::pins();
-        pins.0.insert(PinKind::ModelHashes, [(handle("llm"), handle(version))].into());
-        pins
-    };
+    let pin = |version: &str| pins_with(PinKind::ModelHashes, "llm", version);
     let mut table = Table::new();
     table.add(WorldCommitted { world_id: handle("world-1"), pins: pin("gemini-3.5-flash") });
     let set = table.build_with(None, "", 9000, &pin("gemini-3.5-flash")).unwrap().set;
@@ -197,11 +200,7 @@ fn g6_orc_pin_assert() {
 /// The ledger follows a release by recorded revisions alone, so the assertion holds in production and fails without them.
 #[test]
 fn g6_a_release_that_changes_a_pin_is_recorded_as_a_revision_once() {
-    let pin = |version: &str| {
-        let mut pins = policy::pins();
-        pins.0.insert(PinKind::PromptTemplates, [(handle("chat"), handle(version))].into());
-        pins
-    };
+    let pin = |version: &str| pins_with(PinKind::PromptTemplates, "chat", version);
     let aligned = |table: &mut Table, running: &Pins| -> Vec<&'static str> {
         let needed = memory::alignment(table.log.state(), &handle("world-1"), running, &handle("release")).unwrap();
         let ids = needed.iter().map(|(_, payload)| payload.id().as_str()).collect();
