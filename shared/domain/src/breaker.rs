@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(breaker.admit(at(70), &POLICY), Admission::Call);
     }
 
-    /// A call that was admitted before neither shortens the minute nor ends somebody else's half-open call.
+    /// A call admitted before the circuit opened neither shortens the minute nor ends another caller's half-open call.
     #[test]
     fn a_late_failure_changes_nothing_while_it_is_open() {
         let mut breaker = open();

@@ -65,7 +65,7 @@ fn a_cookie_that_another_host_planted_is_not_read() {
     assert_eq!(on_local(Request::get("/api/chat/me").with_header("cookie", &session)).status(), 200);
 }
 
-/// A cookie that was stolen, or left in a browser of somebody else, signs in for 30 days.
+/// A stolen cookie, or one that stays in another person's browser, signs in for 30 days.
 #[test]
 fn a_customer_ends_the_sessions_of_all_their_browsers() {
     let world = world();

@@ -72,7 +72,7 @@ fn ports(world: &World, sold_here: SalesPeriod) -> Ports<'_> {
     }
 }
 
-/// A sale whose question nobody may approve, and whose customer has an earlier verdict: no policy refunds it.
+/// No role may approve the question, and the customer has an earlier verdict: no policy refunds such a sale.
 fn declined_for_good(number: u32) -> Sale {
     let declined = Declined {
         state: "BLOCKED".into(),
@@ -102,7 +102,7 @@ fn what_is_delivered_on_a_list_or_given_back_is_in_order() {
     assert!(state.alerts.is_empty() && state.queue.is_empty() && state.log.is_empty());
 }
 
-/// Nothing is made for these, although nobody gave their money back.
+/// No verdict is made for these sales, although their money is kept.
 #[test]
 fn what_was_never_paid_is_declined_for_good_or_erased_is_in_order() {
     let never_paid = sale(1)

@@ -88,7 +88,7 @@ impl Name {
             }
             Self::StripeSmoke => {
                 let key = prefixed(value, &["sk_test_"], "sk_test_: no other key may order for nothing")?;
-                // Another key ends the signing secret too: whoever has read one has read both.
+                // Another key also replaces the signing secret: a reader of this secret has seen both.
                 let kept = current["signing_secret"].as_str().filter(|_| current["secret_key"] == key);
                 let signing = kept.map_or_else(|| format!("whsec_{random}"), str::to_owned);
                 Ok(json!({ "secret_key": key, "signing_secret": signing }))

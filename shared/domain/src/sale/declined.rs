@@ -205,7 +205,7 @@ impl Sale {
 
     /// Whether a policy may refund a sale that is held or declined. It may not if the verdict was given away (nothing
     /// was paid), for a follow-up (the money is its session's), or if the customer has a verdict by mail. Then humans
-    /// decide, and a declined question that nobody may approve has ended.
+    /// decide, and a declined question that no role may approve has ended.
     #[must_use]
     pub fn may_be_refunded_by_policy(&self) -> bool {
         !self.given && !self.is_served()

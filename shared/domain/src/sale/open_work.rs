@@ -248,7 +248,7 @@ impl Sale {
 
     /// Whether the question was declined and its payment is still here. The payment goes back unless people approve the
     /// question. If no policy may refund it, the people who may approve or an operator decide about it. No mail with
-    /// sources of help waits for their decision: nobody may approve a question with a possible disclosure of self-harm.
+    /// sources of help waits for their decision: no role may approve a question with a possible disclosure of self-harm.
     pub(super) fn is_declined_and_kept(&self) -> bool {
         self.is_money_kept() && self.declined().is_some() && !self.is_declined_for_good()
     }

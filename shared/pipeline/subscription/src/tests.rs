@@ -161,7 +161,7 @@ fn a_dispute_that_is_reported_before_its_invoice_counts() {
     assert!(world.state().alerts.iter().any(|alert| alert.redacted().contains(back)));
 }
 
-/// An inquiry takes no money, and leads to a dispute if nobody answers it.
+/// An inquiry takes no money. Without an answer it becomes a dispute.
 #[test]
 fn a_dispute_and_an_inquiry_alert_that_they_have_to_be_answered() {
     for (status, what, plan) in [

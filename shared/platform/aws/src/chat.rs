@@ -160,7 +160,7 @@ impl SignIns for DynamoSales {
             let digests = listed.iter().filter_map(|item| text(item, "sk")?.strip_prefix(LISTED_SESSION));
             let others: Vec<_> = digests.filter(|digest| Some(*digest) != except).map(session_key).collect();
             ended += others.len();
-            // Somebody who reads the member's mail can begin thousands, and one request has 28 seconds.
+            // An attacker who reads the member's mail can begin thousands, and one request has 28 seconds.
             let deletions = others.into_iter().map(|key| self.delete(step, key));
             stream::iter(deletions).buffer_unordered(DELETED_AT_ONCE).try_collect::<()>().await?;
             from = page.last_evaluated_key;

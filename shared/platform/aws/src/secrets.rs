@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(source.asked(), 1);
     }
 
-    /// A signing secret that was taken out, or an audit key that was added: nobody refuses what we have.
+    /// A signing secret was removed, or an audit key was added. No service refuses the old value.
     #[tokio::test]
     async fn a_secret_that_only_we_check_is_read_again_after_ten_minutes() {
         let source = Source::of(FIRST);
