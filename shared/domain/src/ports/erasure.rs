@@ -34,4 +34,18 @@ pub trait StoredMails: Send + Sync {
     async fn named(&self, name: &SessionId) -> Result<Vec<String>, MailError>;
     /// Deletes a message permanently. A missing message counts as deleted.
     async fn remove(&self, id: &str) -> Result<(), MailError>;
+
+    /// Deletes the first `most` of a sale's mails, in their order. Returns their number, or `None` if the mailbox has more.
+    async fn remove_of_sale(
+        &self,
+        session: &SessionId,
+        known: &[String],
+        most: usize,
+    ) -> Result<Option<usize>, MailError> {
+        let SaleMails { ids, more } = self.of_sale(session, known).await?;
+        for id in ids.iter().take(most) {
+            self.remove(id).await?;
+        }
+        Ok((!more && ids.len() <= most).then_some(ids.len()))
+    }
 }

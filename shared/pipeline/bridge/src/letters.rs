@@ -112,11 +112,8 @@ async fn remove_mails(
     bridge: Versioned<Bridge>,
 ) -> Result<Option<Versioned<Bridge>>, NotHandled> {
     let name = SessionId::parse(bridge.value.stream()).map_err(|_| BridgeError::Unreadable("name"))?;
-    let found = letters.mails.of_sale(&name, bridge.value.posted_mails()).await.map_err(NotHandled::Mails)?;
-    for id in found.ids.iter().take(REMOVED_AT_ONCE) {
-        letters.mails.remove(id).await.map_err(NotHandled::Mails)?;
-    }
-    if found.more || found.ids.len() > REMOVED_AT_ONCE {
+    let removed = letters.mails.remove_of_sale(&name, bridge.value.posted_mails(), REMOVED_AT_ONCE).await;
+    if removed.map_err(NotHandled::Mails)?.is_none() {
         return Ok(None);
     }
     let removed = |bridge: &mut Bridge, _| Ok(bridge.record_mails_removed());

@@ -6,7 +6,7 @@ use audit::{Change, Context, Journal};
 use domain::{
     ErrorCode, Operator, Sale, SessionId, StepError, Timestamp,
     erasure::Store,
-    ports::{SaleData, SaleMails, StoredMails},
+    ports::{SaleData, StoredMails},
     sale::Fulfilment,
 };
 use std::collections::BTreeMap;
@@ -122,12 +122,7 @@ async fn empty(ports: Ports<'_>, session: &SessionId, replies: &[String]) -> Res
 }
 
 async fn empty_mailbox(mails: &dyn StoredMails, session: &SessionId, replies: &[String]) -> Result<u64, StepError> {
-    let SaleMails { ids, more } = mails.of_sale(session, replies).await?;
-    for id in ids.iter().take(REMOVED_AT_ONCE) {
-        mails.remove(id).await?;
-    }
-    if more || ids.len() > REMOVED_AT_ONCE {
-        return Err(ErrorCode::Mailbox.because("the mailbox has more mails of the sale: the next attempt goes on"));
-    }
-    Ok(ids.len() as u64)
+    let removed = mails.remove_of_sale(session, replies, REMOVED_AT_ONCE).await?;
+    let more = || ErrorCode::Mailbox.because("the mailbox has more mails of the sale: the next attempt goes on");
+    removed.map(|count| count as u64).ok_or_else(more)
 }

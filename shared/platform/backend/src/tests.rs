@@ -1,6 +1,6 @@
 use super::*;
 
-const COMPLETE: [(&str, &str); 29] = [
+const COMPLETE: [(&str, &str); 30] = [
     ("AWS_ACCESS_KEY_ID", "a"),
     ("AWS_SECRET_ACCESS_KEY", "b"),
     ("AWS_REGION", "us-east-1"),
@@ -26,6 +26,7 @@ const COMPLETE: [(&str, &str); 29] = [
     ("GRAPH_SECRET_ID", "s"),
     ("GRAPH_TOKEN_SECRET_ID", "s"),
     ("AUDIT_SECRET_ID", "s"),
+    ("CHAT_SECRET_ID", "s"),
     ("SITE_URL", "https://oracle.example/"),
     ("GEMINI_MODEL", "gemini-2.5-flash"),
     ("GRAPH_SENDER", "oracle@example.com"),
@@ -92,9 +93,12 @@ fn a_process_reads_the_secrets_that_only_we_check_again() {
         (SecretName::StripeSmoke, true),
         (SecretName::Audit, true),
         (SecretName::Stripe, false),
+        (SecretName::StripeCheckout, false),
+        (SecretName::StripeRefund, false),
         (SecretName::Gemini, false),
         (SecretName::Graph, false),
         (SecretName::GraphToken, false),
+        (SecretName::Chat, false),
     ] {
         let document = format!("{:?}", backend.secret(secret).unwrap());
         assert!(document.contains(&format!("rereads: {rereads}")), "{secret:?}");
