@@ -106,7 +106,7 @@ impl Watch<'_> {
         is_same.map(|same| same && is_authenticated(message))
     }
 
-    /// Adds a message that does not reply to a sale's mail to the list of inquiries.
+    /// Adds a message to the list of inquiries: one that replies to no sale's mail, or whose sale cannot be determined.
     pub(crate) async fn inquire(&self, id: &str, sender: &EmailAddress) -> Result<(), WatchError> {
         let journal = FunctionJournal { function: INQUIRIES, ..self.ports.journal };
         let notebook = journal.load::<Inquiries>().await?;

@@ -216,7 +216,16 @@ impl Watch<'_> {
         let text = text.filter(|_| is_authenticated);
         // Only a person's message is linked: an out-of-office reply is no work for an operator.
         let (mut session, mut country, mut answer) = (None, None, None);
-        if !at_hand.unlinked {
+        if at_hand.unlinked {
+            // The list holds operators to the time that the acknowledgement promises. An answer is claimed only after a
+            // search that succeeded, or after this.
+            if at_hand.answer.is_none()
+                && let Err(error) = self.inquire(id, &address).await
+            {
+                let error = runtime::telemetry::chain(&error);
+                tracing::error!(message = digest(id), error, "a message whose sale is unknown is on no list");
+            }
+        } else {
             match self.link(id, message, &address, text.as_deref()).await? {
                 Linked::Sale { session: of, locale, answer: asked } => {
                     (session, country, answer) = (Some(of), locale, asked);

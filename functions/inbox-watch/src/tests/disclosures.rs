@@ -189,6 +189,17 @@ fn the_alert_does_not_wait_for_the_sale() {
     assert_eq!((answers(&world).len(), recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (0, 1, 1));
 }
 
+/// A person reads it as any other message, and the sources of help are sent.
+#[test]
+fn a_disclosure_whose_sale_cannot_be_found_is_an_inquiry() {
+    let world = written(TEXT);
+    world.plan(Plan::none().whenever("inbox.sale_of", Fault::Fail));
+    looks(&world, MOST_FAILURES + 1, "a sale that cannot be found stops no run");
+    let answers = answers(&world);
+    assert!(answers.len() == 1 && is_help(&answers[0]), "{answers:?}");
+    assert!(is_inquiry(&world, "m1") && saved_state(&world).at_hand.is_empty());
+}
+
 /// Nor do the alert and the answer wait for the announcement, which follows once (Inbox Watch, invariant 6).
 #[test]
 fn the_sources_of_help_do_not_wait_for_the_announcement() {
