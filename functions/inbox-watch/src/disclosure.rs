@@ -8,7 +8,8 @@ use domain::{Timestamp, alert::Severity, inbox::Incoming, query::MAX_CHARACTERS}
 use serde_json::json;
 
 /// Evaluates the beginning of a message, at most as many characters as a question may have. Returns the evaluation if
-/// the message may disclose self-harm. `text` is its new text; `locale` selects the country of the resources.
+/// the message may disclose self-harm. `text` is its new text, empty if it cannot be read; `locale` selects the country
+/// of the resources.
 pub(crate) fn disclosure(message: &Incoming, text: &str, locale: Option<&str>) -> Option<Evaluation> {
     // A reply repeats an earlier subject.
     let subject = if message.in_reply_to().is_none() { message.subject.as_str() } else { "" };

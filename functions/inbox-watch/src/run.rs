@@ -149,7 +149,9 @@ impl Watch<'_> {
             }
         };
         let text = self.read(id).await;
-        let disclosed = text.as_ref().ok().and_then(|text| disclosure(&message, text.as_deref()?, None));
+        // While the text cannot be read, the subject is evaluated alone.
+        let known = text.as_ref().ok().and_then(Option::as_deref).unwrap_or_default();
+        let disclosed = disclosure(&message, known, None);
         if let Some(disclosed) = &disclosed {
             self.note_disclosure(id, &message, &address, disclosed).await?;
         }
@@ -243,7 +245,7 @@ impl Watch<'_> {
             return self.finish(id, Unanswered::Unauthenticated.code(), Ended::Well, None).await;
         }
         // The sale's country selects the sources of help.
-        let text = text.as_deref().filter(|_| is_disclosure);
+        let text = is_disclosure.then(|| text.as_deref().unwrap_or_default());
         let disclosed = text.and_then(|text| disclosure(message, text, country.as_deref()));
         let (kind, body) = match (&disclosed, answer) {
             (Some(disclosed), _) => (Kind::Help, Refusal::of(disclosed).map(|refusal| refusal.text())),

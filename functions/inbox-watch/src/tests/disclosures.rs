@@ -131,6 +131,20 @@ fn a_text_that_cannot_be_read_delays_the_acknowledgement_and_does_not_withhold_i
     assert!(is_inquiry(&world, "m1"), "an operator finds it");
 }
 
+/// Such a text may be above the limit and is never read. The subject is evaluated in the first run all the same.
+#[test]
+fn a_subject_that_discloses_counts_without_a_readable_text() {
+    let world = written("Please.");
+    TEXT.clone_into(&mut world.state().inbox[0].message.subject);
+    world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
+    look(&world, "a").unwrap().unwrap();
+    assert_eq!((recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (1, 1));
+    looks(&world, MOST_FAILURES, "a text that cannot be read stops no run");
+    let answers = answers(&world);
+    assert!(answers.len() == 1 && is_help(&answers[0]), "{answers:?}");
+    assert_eq!((recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (1, 1));
+}
+
 /// An answer that was certainly not sent does not count for the sender's limit, and the alert says what was not sent.
 #[test]
 fn sources_of_help_that_were_not_sent_do_not_count() {
