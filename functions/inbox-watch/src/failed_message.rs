@@ -58,7 +58,8 @@ impl Watch<'_> {
                 (Severity::Error, "unknown", "an acknowledgement may or may not have gone: it is not sent again")
             }
             Some((Kind::Acknowledgement | Kind::Followup, false)) | None => {
-                (Severity::Error, "given_up", "a message could not be handled: read it in the inbox")
+                // A storm withholds errors, and no list may have the message.
+                (Severity::Warn, "given_up", "a message could not be handled: read it in the inbox")
             }
         };
         let alert = alert(severity, self.now(), "AUTORESPONSE", &digest(id), detail);

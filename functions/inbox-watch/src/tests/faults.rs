@@ -137,7 +137,7 @@ fn an_unreadable_message_is_announced_without_details_and_abandoned() {
     assert!(outcomes(&world).is_empty());
     looks(&world, 2 * MOST_FAILURES, "a message that cannot be read stops no run");
     assert_eq!((outcomes(&world), announced_and_sent(&world)), (vec!["given_up".to_owned()], (1, 0)));
-    assert_eq!(alerts_with(&world, "could not be handled"), 1);
+    assert_eq!(warnings_with(&world, "could not be handled"), 1);
 }
 
 /// A message in work is fetched by its id, so it does not wait for a list that fails or hangs.
