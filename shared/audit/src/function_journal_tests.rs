@@ -285,6 +285,33 @@ fn what_a_step_waits_for_is_never_left_out() {
     assert_eq!(events.iter().filter(|event| *event == "records_left_out").count(), 1);
 }
 
+/// A record that is left out counts no metric, and no list shows it.
+#[test]
+fn an_escalated_evaluation_that_is_left_out_raises_a_critical_alert() {
+    let world = World::at(Timestamp::from_seconds(3600));
+    world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    let record = |is_locked: bool| {
+        let evaluation = json!({ "authority": { "locked": is_locked, "escalation": ["NCMEC_CYBERTIPLINE"] } });
+        let decide = |_: &mut u32, _| Noted::save(()).recording("evaluated", evaluation.clone());
+        let notebook = run(journal(&world).load::<u32>()).unwrap().unwrap();
+        run(run(journal(&world).commit(notebook, decide)).unwrap().unwrap().settle()).unwrap();
+    };
+    let critical = || {
+        let state = world.state();
+        let of = |alert: &&Alert| alert.line.contains("[ORACLE-AUDIT] CRITICAL | ") && alert.line.contains("AUTHORITY");
+        state.alerts.iter().filter(of).count()
+    };
+    record(true);
+    assert_eq!(critical(), 0, "the record waits, and counts its metric later");
+    for _ in 0..40 {
+        run(look(&world, 5_000)).unwrap().unwrap();
+    }
+    record(false);
+    assert_eq!(critical(), 0);
+    record(true);
+    assert_eq!(critical(), 1);
+}
+
 /// A note that is too large to be saved again recovers once the log accepts its waiting records.
 #[test]
 fn what_waits_is_published_before_anything_is_saved() {
