@@ -50,12 +50,20 @@ pub fn of(sale: &Sale) -> Vec<DeadLetter> {
 }
 
 /// The lists that a sale with a dead letter can be on.
-const LISTS: [Work; 7] =
-    [Work::DeadLetter, Work::Unusable, Work::Reply, Work::Declined, Work::Refund, Work::RefundFailed, Work::Dispute];
+const LISTS: [Work; 8] = [
+    Work::DeadLetter,
+    Work::InFlight,
+    Work::Unusable,
+    Work::Reply,
+    Work::Declined,
+    Work::Refund,
+    Work::RefundFailed,
+    Work::Dispute,
+];
 
 /// Every dead-lettered mail, oldest first. Also searches the lists of the work that precedes a dead letter, because a
-/// sale with several kinds of work is on these lists first. The letter after a disclosure waits for no decision about
-/// the money.
+/// sale with several kinds of work is on these lists first. It is in flight while its records or another mail wait. The
+/// letter after a disclosure waits for no decision about the money.
 ///
 /// # Errors
 /// [`StorageError`].
@@ -77,6 +85,8 @@ mod tests {
     use super::*;
     use crate::testing::{at, dead, declined, ports, sale, world_of};
     use domain::{
+        Alert,
+        alert::Severity,
         money::Money,
         sale::{Fulfilment, HumanLock},
     };
@@ -95,6 +105,16 @@ mod tests {
         let all = run(everything(ports(&world), None)).unwrap().unwrap();
         let letters: Vec<_> = all.iter().map(|letter| (letter.letter, letter.died_at_ms)).collect();
         assert_eq!(letters, [(Letter::Refund, at(-5))]);
+    }
+
+    /// Records and alerts that wait for the log come before work for a human.
+    #[test]
+    fn a_dead_letter_is_found_while_its_alert_waits() {
+        let alert = Alert::about("T", Severity::Warn, at(-10), "OPERATION", "-", "detail");
+        let unpublished = sale().with("mail", dead(-10)).with("alerts", vec![alert]);
+        assert_eq!(unpublished.open_work().map(|open| open.work), Some(Work::InFlight));
+        let all = run(everything(ports(&world_of([unpublished])), None)).unwrap().unwrap();
+        assert_eq!(all.iter().map(|letter| letter.letter).collect::<Vec<_>>(), [Letter::Verdict]);
     }
 
     #[test]
