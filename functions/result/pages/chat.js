@@ -843,7 +843,8 @@
     let refused = false;
     if (isLink) {
       const { status } = await call("POST", "/api/chat/session", { token });
-      // The link still works: "Try again" uses it.
+      // The link may still work: "Try again" uses it. If the session was not stored after the link was consumed, it is
+      // refused, and the page says how to get another.
       if (![200, 400, 401].includes(status)) return show("broken");
       refused = status !== 200;
       token = null;
