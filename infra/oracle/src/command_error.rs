@@ -4,7 +4,7 @@ use std::{error::Error, fmt::Display, io};
 
 use backend::BackendError;
 use domain::ports::StorageError;
-use operations::{InvalidWords, NotDone, Refusals};
+use operations::{InvalidWords, NotDone, PartFailed, Refusals};
 
 use crate::stack::error::StackError;
 
@@ -31,6 +31,10 @@ pub(crate) enum CommandError {
     Json(#[from] serde_json::Error),
     #[error("{what}")]
     Failed { what: String, source: Box<dyn Error + Send + Sync> },
+    /// It is decided, and a part of it is not done. The part's words stand alone: a sentence above them would deny the
+    /// decision, and a run over several sales prints that sentence only.
+    #[error(transparent)]
+    Unfinished(PartFailed),
 }
 
 impl From<BackendError> for CommandError {
@@ -67,7 +71,8 @@ impl<T, E: Error + Send + Sync + 'static> OrFailed<T> for Result<T, E> {
 
 /// Makes an error of the command out of what an operator's decision ended with.
 pub(crate) trait OrRefused<T> {
-    /// The value, the refusal, or a failure that says `what` went wrong.
+    /// The value, the refusal, the decision whose part failed, or a failure that says `what` went wrong. `what` must be
+    /// true also if it was decided and the reply was lost.
     fn or_refused(self, what: &str) -> Result<T, CommandError>;
 }
 
@@ -75,7 +80,43 @@ impl<T, R: Refusals> OrRefused<T> for Result<T, NotDone<R>> {
     fn or_refused(self, what: &str) -> Result<T, CommandError> {
         self.map_err(|error| match error {
             NotDone::Refused(refused) => CommandError::refused(refused),
+            NotDone::Unfinished(part) => CommandError::Unfinished(part),
             error => CommandError::failed(what, error),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use audit::Journal;
+    use domain::{Sale, SessionId, Timestamp, mail::Mail, sale::Fulfilment};
+    use operations::{
+        Operator, redrive,
+        settle::{self, Found},
+    };
+    use testkit::{Fault, Plan, World, run, sale::WithField};
+
+    #[test]
+    fn a_decision_whose_message_was_lost_is_not_denied() {
+        let (now, session) = (Timestamp::from_seconds(1_800_000_000), SessionId::parse("cs_test_1").unwrap());
+        let sale = Sale::ordered(session.clone(), now)
+            .with("fulfilment", Fulfilment::Ready { at: now, archived: true })
+            .with("mail", Mail::Unknown { at: now });
+        let world = World::at(now);
+        world.state().sales.insert(session.clone(), (sale, 1));
+        let journal = Journal { store: &world, log: &world, alerts: &world, clock: &world };
+        let ports = redrive::Ports { journal, retries: &world };
+        let operator = Operator::parse("dana", Some("not in the mailbox")).unwrap();
+        let failing = |boundary| {
+            world.plan(Plan::none().whenever(boundary, Fault::Fail));
+            let settled = run(settle::settle(ports, &operator, &session, Found::NotSent)).unwrap();
+            settled.or_refused("the mail is not settled for certain").unwrap_err()
+        };
+        assert_eq!(failing("store.save").to_string(), "the mail is not settled for certain");
+        let error = failing("queue.send");
+        assert!(error.to_string().starts_with("the mail is due again, but its message was not sent"), "{error}");
+        let cause = error.source().unwrap().to_string();
+        assert!(!cause.contains("the mail is due again"), "said twice: {cause}");
     }
 }

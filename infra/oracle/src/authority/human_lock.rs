@@ -35,7 +35,7 @@ pub(crate) struct DecisionArguments {
     one: SignedSale,
 }
 
-const NOT_CARRIED_OUT: &str = "the decision was not carried out";
+const NOT_CARRIED_OUT: &str = "the decision is not carried out for certain";
 
 fn moment(text: &str) -> Result<Timestamp, String> {
     when::moment(text).ok_or_else(|| "no moment: 2026-11-20T10:00:00.000Z is one".to_owned())
@@ -92,8 +92,9 @@ fn decide(
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    let Shown { declined, gives_money_back } =
-        wait(async { authority_gate::show(&deployed.stores.sales, &session).await.or_refused(NOT_CARRIED_OUT) })?;
+    let Shown { declined, gives_money_back } = wait(async {
+        authority_gate::show(&deployed.stores.sales, &session).await.or_refused("the sale cannot be read")
+    })?;
     let how = "--decided TIME, as oracle authority queue shows it";
     // An attempt to override a lock is recorded even if the operator has read another decision.
     let named = arguments.decided.or_else(|| declined.is_locked().then_some(declined.at));

@@ -116,8 +116,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
-    let letters =
-        wait(async { settle::settle(ports, &operator, &session, found).await.or_refused("the mail was not settled") })?;
+    let settled = async { settle::settle(ports, &operator, &session, found).await };
+    let letters = wait(async { settled.await.or_refused("the mail is not settled for certain") })?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
     output::print_list(
         arguments.one.signed.target.json,

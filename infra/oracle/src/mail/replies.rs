@@ -62,12 +62,13 @@ pub(crate) fn run(command: &RepliesCommand) -> Result<Ended, CommandError> {
     }
 }
 
-const FAILED: &str = "the replies cannot be dealt with";
-
 fn show(one: &NamedSale) -> Result<Ended, CommandError> {
     let (deployed, session) = one.open()?;
     let mailbox = deployed.backend().mailbox()?;
-    let shown = wait(async { replies::show(&deployed.stores.sales, &mailbox, &session).await.or_refused(FAILED) })?;
+    let shown = wait(async {
+        let shown = replies::show(&deployed.stores.sales, &mailbox, &session).await;
+        shown.or_refused("the replies cannot be read")
+    })?;
     if one.target.json {
         let replies: Vec<_> = shown.iter().map(as_json).collect();
         output::print_json(&json!({ "session_id": session, "replies": replies }))?;
@@ -141,7 +142,8 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     }
     let settled = wait(async {
-        replies::settle(deployed.stores.journal(), &operator, &session, &read).await.or_refused(FAILED)
+        let settled = replies::settle(deployed.stores.journal(), &operator, &session, &read).await;
+        settled.or_refused("the replies are not dealt with for certain")
     })?;
     let answer = json!({ "session_id": session, "settled": settled });
     output::print_answer(one.signed.target.json, &answer, || format!("{settled} settled\n"))?;

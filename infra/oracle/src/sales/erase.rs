@@ -2,10 +2,7 @@
 
 use clap::Args;
 use domain::erasure::by_hand;
-use operations::{
-    NotDone,
-    erase::{self, Erased, Plan},
-};
+use operations::erase::{self, Erased, Plan};
 use serde_json::json;
 
 use super::sale_name::{self, SaleName};
@@ -34,9 +31,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let (data, mailbox) = (deployed.backend().sale_data()?, deployed.backend().mailbox()?);
     let ports = erasure::Ports { journal: deployed.stores.journal(), data: &data, mails: &mailbox };
     let session = arguments.sale.find(&deployed)?;
-    let plan = wait(async { Ok(erase::plan(ports, &session).await) })?;
-    let is_decided = plan.as_ref().is_err_and(NotDone::is_decided);
-    let plan = plan.or_refused(if is_decided { UNFINISHED } else { "nothing is erased" })?;
+    let plan = wait(async { erase::plan(ports, &session).await.or_refused("nothing is erased") })?;
     let Some(operator) = operator else {
         let answer = json!({ "dry_run": true, "plan": plan, "by_hand": steps_by_hand(None) });
         return output::print_answer(arguments.signed.target.json, &answer, || planned(&plan));
@@ -48,14 +43,13 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
     let items = vec![json!(plan)];
     let observed = Observed { store: "what is kept of a sale", rules: &["the audit log stays", "nothing else"], items };
     wait(observed.record(&deployed, &operator, "erase", json!({})))?;
-    let erased = wait(async { erase::erase(ports, &operator, &session).await.or_refused(UNFINISHED) })?;
+    let erased =
+        wait(async { erase::erase(ports, &operator, &session).await.or_refused("the erasure is not finished") })?;
     let answer = json!({ "session_id": session, "erased": erased, "by_hand": steps_by_hand(None) });
     output::print_answer(arguments.signed.target.json, &answer, || {
         format!("{} is erased\n{}", session.as_str(), done(&erased))
     })
 }
-
-const UNFINISHED: &str = "the erasure is not finished";
 
 /// The steps that a human must do elsewhere. `at_stripe` replaces the step at Stripe and is the first one.
 pub(crate) fn steps_by_hand(at_stripe: Option<&str>) -> Vec<String> {

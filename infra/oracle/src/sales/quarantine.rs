@@ -164,7 +164,7 @@ impl Parts {
     }
 }
 
-const NOT_CARRIED_OUT: &str = "the decision was not carried out";
+const NOT_CARRIED_OUT: &str = "the decision is not carried out for certain";
 
 fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError> {
     let (deployed, operator) = signed.open()?;
@@ -174,7 +174,7 @@ fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError
     let ports = parts.ports(&deployed, &submissions);
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let sale = ports.journal.store.load(session).await.or_failed(NOT_CARRIED_OUT)?;
+            let sale = ports.journal.store.load(session).await.or_failed("the sale cannot be read")?;
             let sale = sale.ok_or(DecideError::NoSale).map_err(CommandError::refused)?.value;
             return match sale.fulfilment() {
                 Fulfilment::InReview { gate, .. } => {

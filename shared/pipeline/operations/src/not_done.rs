@@ -43,13 +43,6 @@ impl<R: Refusals> NotDone<R> {
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_))
     }
-
-    /// Whether it is known to be decided, so that what is left is done without the operator or by repeating the
-    /// command.
-    #[must_use]
-    pub const fn is_decided(&self) -> bool {
-        matches!(self, Self::Unfinished(_))
-    }
 }
 
 impl<R: Refusals> From<R> for NotDone<R> {
