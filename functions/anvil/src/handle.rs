@@ -11,7 +11,7 @@ use domain::{
     deployment::{Answer, Execution},
     ports::{Deployments, Pause},
 };
-use release::{Build, judge};
+use release::{Build, judge, record_rollback};
 use runtime::{Error, within};
 use serde_json::Value;
 use std::time::Duration;
@@ -19,6 +19,9 @@ use std::time::Duration;
 /// The time limit for a judgement, so that the hook gets its answer. Each AWS call has a time-out of two seconds and
 /// three retries.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
+/// The time limit for the record of an answer without a verdict. The function ends after 90 seconds.
+const RECORD_WITHIN: Duration = Duration::from_secs(10);
 
 /// The ports of the function.
 #[derive(Clone, Copy)]
@@ -33,8 +36,12 @@ pub struct Ports<'a> {
 /// Judges the deployment of the settings' release and answers the hook that waits for it. For any other event, such as an
 /// operator's own invocation, it records the verdict and sends no answer.
 ///
+/// If the judgement fails, the verdict may be on record nevertheless. So the answer, which rolls the deployment back, is
+/// recorded then too, if that is possible.
+///
 /// # Errors
-/// With a hook, if the answer could not be sent. Without a hook, if no verdict was recorded. The invocation then fails.
+/// With a hook, if the answer could not be sent. Without a hook, if the verdict may not be on record. The invocation then
+/// fails.
 pub async fn handle(ports: Ports<'_>, settings: &Settings, event: &Value) -> Result<(), Error> {
     let (execution, release) = (Execution::of(event), settings.release.as_str());
     let build = Build {
@@ -49,10 +56,11 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, event: &Value) -> Res
     let judged =
         within(ports.pause, ANSWER_WITHIN, judged).await.unwrap_or_else(|interrupted| Err(interrupted.to_string()));
     let Some(execution) = execution else { return judged.map(drop).map_err(Error::from) };
+    let is_judged = judged.is_ok();
     let answer = match judged {
         Ok(answer) => answer,
         Err(error) => {
-            let detail = format!("no verdict is on record, the deployment is rolled back: {error}");
+            let detail = format!("the verdict may not be on record, so the deployment is rolled back: {error}");
             let now = ports.journal.clock.now();
             let alert = Alert::about("ORACLE-GATE", Severity::Critical, now, "DEPLOYMENT", release, &detail);
             ports.journal.alerts.raise(alert).await;
@@ -61,6 +69,12 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, event: &Value) -> Res
     };
     tracing::info!(?answer, release, "the deployment is answered");
     ports.deployments.answer(&execution, answer).await?;
+    if !is_judged {
+        let recorded = within(ports.pause, RECORD_WITHIN, record_rollback(ports.journal, &build)).await;
+        if !matches!(recorded, Ok(Ok(()))) {
+            tracing::error!(release, "the answer may not be on record");
+        }
+    }
     Ok(())
 }
 
@@ -122,11 +136,13 @@ mod tests {
         world
     }
 
+    fn journal(world: &World) -> FunctionJournal<'_> {
+        FunctionJournal { function: release::FUNCTION, notes: world, log: world, alerts: world, clock: world }
+    }
+
     fn answered(world: &World, stack: &Stack, event: &Value) -> (Vec<(String, Answer)>, bool) {
         let answers = Answers::default();
-        let journal =
-            FunctionJournal { function: release::FUNCTION, notes: world, log: world, alerts: world, clock: world };
-        let ports = Ports { journal, deployments: &answers, stack, pause: world };
+        let ports = Ports { journal: journal(world), deployments: &answers, stack, pause: world };
         let versions = FunctionVersion::parse("oracle-checkout:7").into_iter().collect();
         let settings = Settings { stack: "oracle".to_owned(), release: "v7".to_owned(), versions };
         let is_ok = run(handle(ports, &settings, event)).unwrap().is_ok();
@@ -162,6 +178,30 @@ mod tests {
             let (answers, is_ok) = answered(&world, &stack, &hook());
             assert_eq!((answers, is_ok), (vec![("e-1".to_owned(), Answer::Failed)], true));
             assert!(!world.state().alerts.is_empty(), "operators are alerted");
+        }
+    }
+
+    /// The log's verdict says that the release may ship, so it must also say that the release was rolled back.
+    #[test]
+    fn a_verdict_that_may_be_on_record_is_not_denied_and_the_answer_follows_it() {
+        for fault in [Fault::LoseReply, Fault::CrashAfter] {
+            let world = world();
+            world.plan(Plan::none().whenever("notes.save", fault));
+            let (answers, is_ok) = answered(&world, &Stack::Answers, &hook());
+            assert_eq!((answers, is_ok), (vec![("e-1".to_owned(), Answer::Failed)], true), "{fault:?}");
+            let raised = world.state().alerts.clone();
+            assert!(raised.iter().any(|alert| alert.line.contains("the verdict may not be on record")), "{raised:?}");
+            world.plan(Plan::none());
+            // As the deadlines function does minutes later.
+            run(journal(&world).flush()).unwrap().unwrap();
+            let records = world.state().records();
+            let events: Vec<_> = records.iter().map(|record| record["event"].as_str().unwrap()).collect();
+            assert_eq!(events, ["deployment_judged", "deployment_answered"], "{fault:?}");
+            let [judged, answered] = [0, 1].map(|index| records[index]["details"].clone());
+            assert_eq!((&judged["may_ship"], &answered["answer"]), (&json!(true), &json!("Failed")), "{fault:?}");
+            assert_eq!(judged["deployment"], answered["deployment"], "{fault:?}");
+            let verdicts = run(release::verdicts(journal(&world))).unwrap().unwrap();
+            assert_eq!(verdicts.len(), 1, "{fault:?}: the gate's state stays");
         }
     }
 

@@ -67,13 +67,27 @@ pub async fn verdicts(journal: FunctionJournal<'_>) -> Result<Vec<Entry>, Storag
 /// people have overridden the verdict; it uses up their override.
 ///
 /// # Errors
-/// [`StepError`]: no verdict is recorded, and nothing may ship.
+/// [`StepError`]: nothing may ship, and no verdict is recorded, or it is and the reply was lost.
 pub async fn judge(journal: FunctionJournal<'_>, build: &Build, observed: &Deployment) -> Result<Answer, StepError> {
     let notebook = journal.load::<GateState>().await?;
     let evidence = evidence(build, observed)?;
     let decide = |state: &mut GateState, now| decide(state, build, observed, &evidence, now);
     let (_, answer) = journal.commit(notebook, decide).await?.settle().await;
     Ok(answer)
+}
+
+/// Records that a deployment is rolled back because its judgement failed. The log may have its verdict nevertheless, and
+/// that may say that the release may ship.
+///
+/// # Errors
+/// [`StepError`]: the answer is not recorded, or it is and the reply was lost.
+pub async fn record_rollback(journal: FunctionJournal<'_>, build: &Build) -> Result<(), StepError> {
+    let notebook = journal.load::<GateState>().await?;
+    let Build { release, versions, deployment } = build;
+    let facts = json!({ "release": release, "versions": versions, "deployment": deployment, "answer": "Failed" });
+    let answered = |_: &mut GateState, _| Noted::save(()).requiring("deployment_answered", facts.clone());
+    journal.commit(notebook, answered).await?.settle().await;
+    Ok(())
 }
 
 /// The build and the observations, bound so that the verdict proves them: equal observations of two builds differ.
@@ -124,8 +138,8 @@ fn decide(
     };
     match (may_ship, is_overridden) {
         (true, _) if against.is_empty() => noted,
-        (true, _) => noted.alerting(alert(Severity::Warn, "goes live")),
-        (false, true) => noted.alerting(alert(Severity::Critical, "goes live because two people have overridden it")),
+        (true, _) => noted.alerting(alert(Severity::Warn, "may go live")),
+        (false, true) => noted.alerting(alert(Severity::Critical, "may go live because two people have overridden it")),
         (false, false) => noted.alerting(alert(Severity::Critical, "is rolled back")),
     }
 }

@@ -14,6 +14,6 @@ mod state;
 pub use binding::bind;
 pub use build::Build;
 pub use entry::{Entry, ListedReason};
-pub use gate::{SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, verdicts};
+pub use gate::{SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, record_rollback, verdicts};
 pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Request, grant};
 pub use state::{FUNCTION, GateState, Override};
