@@ -16,7 +16,10 @@ use crate::{
     command::{CommandError, Ended, OrRefused, Target, wait},
     sales::{signed_sale::SignedSale, waiting},
     stack::Deployed,
-    terminal::{output, when},
+    terminal::{
+        output::{self, minute},
+        when,
+    },
 };
 
 #[derive(Args)]
@@ -50,23 +53,28 @@ pub(crate) fn queue(target: &Target) -> Result<Ended, CommandError> {
 /// Counts an approval.
 pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     let question = |_| "Allow an answer to the question of";
-    decide(arguments, question, async |deployed, approval| {
+    decide(arguments, question, async |deployed, approval, until| {
         let orders = deployed.backend().queue(QueueName::Orders)?;
         let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
         let decision = authority_gate::approve(ports, approval).await.or_refused(NOT_CARRIED_OUT)?;
         Ok(match decision {
             AuthorityDecision::Approved { count, needed } if count < needed => {
-                ("counted", format!("{count} of {needed} approvals; another person has to follow within 24 hours"))
+                ("counted", counted(count, needed, until))
             }
             _ => ("approved", "is approved, and its verdict ordered as a narrative answer".to_owned()),
         })
     })
 }
 
+fn counted(count: usize, needed: usize, until: Timestamp) -> String {
+    let until = minute(&until.to_iso());
+    format!("{count} of {needed} approvals; another person has to follow before {until} UTC")
+}
+
 /// Ends the wait for approvals.
 pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandError> {
     let question = |gives_money_back| rejection(gives_money_back).0;
-    decide(arguments, question, async |deployed, decision| {
+    decide(arguments, question, async |deployed, decision, _| {
         let rejected = authority_gate::reject(deployed.stores.journal(), decision).await;
         Ok(("rejected", rejection(rejected.or_refused(NOT_CARRIED_OUT)?).1.to_owned()))
     })
@@ -88,19 +96,20 @@ const fn rejection(gives_money_back: bool) -> (&'static str, &'static str) {
 fn decide(
     arguments: &DecisionArguments,
     what: impl Fn(bool) -> &'static str,
-    act: impl AsyncFn(&Deployed, HumanDecision<'_>) -> Result<(&'static str, String), CommandError>,
+    act: impl AsyncFn(&Deployed, HumanDecision<'_>, Timestamp) -> Result<(&'static str, String), CommandError>,
 ) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (role, credential) = (arguments.role.as_str(), arguments.credential.as_str());
-    let Shown { declined, gives_money_back } = wait(async {
+    let shown = wait(async {
         authority_gate::show(&deployed.stores.sales, &session).await.or_refused("the sale cannot be read")
     })?;
+    let Shown { declined, gives_money_back, .. } = &shown;
     let how = "--decided TIME, as oracle authority queue shows it";
     // An attempt to override a lock is recorded even if the operator has read another decision.
     let named = arguments.decided.or_else(|| declined.is_locked().then_some(declined.at));
     let read = arguments.one.signed.what_was_read(named, declined.at, how)?;
-    let shown = authority_gate::describe(&declined, System.now());
-    let question = format!("{shown}\n{} {}, as {role}?", what(gives_money_back), session.as_str());
+    let described = authority_gate::describe(declined, System.now());
+    let question = format!("{described}\n{} {}, as {role}?", what(*gives_money_back), session.as_str());
     if !arguments.one.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
@@ -108,7 +117,7 @@ fn decide(
     let identity = operator.identity().filter(|_| !deployed.is_emulated());
     let by = Authority { operator: &operator, role, credential, identity };
     let decision = HumanDecision { by, session: &session, read };
-    let (word, text) = wait(async { act(&deployed, decision).await })?;
+    let (word, text) = wait(async { act(&deployed, decision, shown.approvable_until(System.now())).await })?;
     let answer = json!({ "session_id": session, "decision": word });
     output::print_answer(arguments.one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
 }
@@ -116,6 +125,12 @@ fn decide(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_first_approval_names_the_time_by_which_the_second_has_to_follow() {
+        let text = counted(1, 2, Timestamp::from_seconds(1_800_000_059));
+        assert_eq!(text, "1 of 2 approvals; another person has to follow before 2027-01-15 08:00 UTC");
+    }
 
     #[test]
     fn a_rejection_that_gives_no_money_back_promises_none() {

@@ -152,6 +152,15 @@ impl Sale {
         Some(OpenWork { work, since, due: reminded.plus(interval) })
     }
 
+    /// When the policy gives back the money of a declined question that people may still approve. Approvals do not move it.
+    /// `None` if no policy refunds the sale.
+    #[must_use]
+    pub fn declined_refund_due(&self) -> Option<Timestamp> {
+        let Fulfilment::Failed { at, .. } = &self.fulfilment else { return None };
+        let is_refunded = self.is_declined_and_kept() && self.may_be_refunded_by_policy();
+        is_refunded.then(|| at.plus(Work::Declined.interval()))
+    }
+
     /// Whether the sale in its state still needs this letter: now, or once its verdict is ready. A letter that it does
     /// not need is no work, whatever the letter's state.
     #[must_use]

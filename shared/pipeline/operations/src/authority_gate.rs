@@ -9,7 +9,7 @@ use domain::{
     alert::Severity,
     message::{Message, OrderedBy},
     ports::{Queue, SaleStore, Versioned},
-    sale::{Authority, AuthorityDecision, Declined, Event, NotApproved},
+    sale::{APPROVAL_LASTS, Authority, AuthorityDecision, Declined, Event, NotApproved},
 };
 
 /// The ports of a decision.
@@ -43,12 +43,24 @@ pub struct HumanDecision<'a> {
     pub read: Timestamp,
 }
 
-/// The gate's decision about a sale, and whether a rejection gives the money back.
+/// The gate's decision about a sale, whether a rejection gives the money back, and when the policy does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Shown {
     pub declined: Declined,
     pub gives_money_back: bool,
+    pub refund_due: Option<Timestamp>,
+}
+
+impl Shown {
+    /// The time by which the other people have to approve if one does so `now`: the first approval expires, and the policy
+    /// gives the money back whatever approvals there are.
+    #[must_use]
+    pub fn approvable_until(&self, now: Timestamp) -> Timestamp {
+        let first = self.declined.standing(now).into_iter().map(|approval| approval.at).min().unwrap_or(now);
+        let expires = first.plus(APPROVAL_LASTS);
+        self.refund_due.map_or(expires, |due| due.min(expires))
+    }
 }
 
 /// Reads the gate's decision for the person who decides about it.
@@ -59,7 +71,8 @@ pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<Shown, Dec
     let sale = store.load(session).await?.ok_or(DecideError::NoSale)?.value;
     let not_declined = NotApproved::NotDeclined(sale.fulfilment().as_str());
     let declined = sale.declined().cloned().ok_or(DecideError::NotApproved(not_declined))?;
-    Ok(Shown { declined, gives_money_back: sale.gives_money_back() })
+    let (gives_money_back, refund_due) = (sale.gives_money_back(), sale.declined_refund_due());
+    Ok(Shown { declined, gives_money_back, refund_due })
 }
 
 /// Counts an approval; the last required approval orders the verdict.

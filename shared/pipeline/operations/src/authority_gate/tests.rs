@@ -118,6 +118,27 @@ fn an_approval_of_yesterday_does_not_count() {
     assert_eq!(second, AuthorityDecision::Approved { count: 1, needed: 2 });
 }
 
+/// The policy counts from the gate's decision, and waits for no second person.
+#[test]
+fn the_second_person_has_until_the_refund_or_until_the_first_approval_expires() {
+    let world = declined(people(2));
+    let (hour, refund) = (Duration::from_secs(3600), decided_at().plus(Duration::from_secs(24 * 3600)));
+    let until = |now| run(show(&world, &session())).unwrap().unwrap().approvable_until(now);
+    world.advance(23 * hour);
+    let approved_at = at(0).plus(23 * hour);
+    let before = until(approved_at);
+    approve_as(&world, "dana", "physician", "npi_registry:123").unwrap();
+    assert_eq!((before, until(approved_at)), (refund, refund));
+    assert_eq!(
+        stored(&world).due_work(refund).map(|open| open.work),
+        Some(Work::Declined),
+        "the approval moves nothing"
+    );
+    // The customer has a verdict by mail: no policy refunds the sale.
+    world.change_sales("mail", &Mail::Sent { at: at(-400) });
+    assert_eq!(until(approved_at.plus(hour)), approved_at.plus(APPROVAL_LASTS));
+}
+
 #[test]
 fn a_role_or_a_credential_of_another_kind_does_not_count() {
     let world = declined(people(2));
