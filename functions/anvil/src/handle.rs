@@ -102,6 +102,16 @@ mod tests {
         }
     }
 
+    /// CodeDeploy, which does not take the answer.
+    struct Unreachable;
+
+    #[async_trait]
+    impl Deployments for Unreachable {
+        async fn answer(&self, _: &Execution, _: Answer) -> Result<(), StorageError> {
+            Err(StorageError { operation: "answer", source: "down".into() })
+        }
+    }
+
     /// A stack that answers, or whose alarms cannot be read or do not answer in time.
     enum Stack {
         Answers,
@@ -142,11 +152,15 @@ mod tests {
 
     fn answered(world: &World, stack: &Stack, event: &Value) -> (Vec<(String, Answer)>, bool) {
         let answers = Answers::default();
-        let ports = Ports { journal: journal(world), deployments: &answers, stack, pause: world };
+        let is_ok = handled(world, stack, event, &answers);
+        (answers.0.into_inner().unwrap(), is_ok)
+    }
+
+    fn handled(world: &World, stack: &Stack, event: &Value, deployments: &dyn Deployments) -> bool {
+        let ports = Ports { journal: journal(world), deployments, stack, pause: world };
         let versions = FunctionVersion::parse("oracle-checkout:7").into_iter().collect();
         let settings = Settings { stack: "oracle".to_owned(), release: "v7".to_owned(), versions };
-        let is_ok = run(handle(ports, &settings, event)).unwrap().is_ok();
-        (answers.0.into_inner().unwrap(), is_ok)
+        run(handle(ports, &settings, event)).unwrap().is_ok()
     }
 
     fn hook() -> Value {
@@ -202,6 +216,24 @@ mod tests {
             assert_eq!(judged["deployment"], answered["deployment"], "{fault:?}");
             let verdicts = run(release::verdicts(journal(&world))).unwrap().unwrap();
             assert_eq!(verdicts.len(), 1, "{fault:?}: the gate's state stays");
+        }
+    }
+
+    /// A hook may be delivered twice. The first delivery has used the override up.
+    #[test]
+    fn a_hook_that_got_no_answer_is_answered_as_before_when_it_comes_again() {
+        for (stack, is_overridden, expected) in [
+            (Stack::Answers, false, Answer::Succeeded),
+            (Stack::Fails, false, Answer::Failed),
+            (Stack::Fails, true, Answer::Succeeded),
+        ] {
+            let world = world();
+            if is_overridden {
+                let request = release::Request::parse("v7", "dana", "kim", "the alarms are known").unwrap();
+                run(release::grant(journal(&world), &request)).unwrap().unwrap();
+            }
+            assert!(!handled(&world, &stack, &hook(), &Unreachable), "an invocation without an answer fails");
+            assert_eq!(answered(&world, &stack, &hook()), (vec![("e-1".to_owned(), expected)], true));
         }
     }
 

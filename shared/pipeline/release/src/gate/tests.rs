@@ -1,7 +1,7 @@
 use super::*;
 use crate::overrides::{Request, grant};
 use anvil_rules::{Verdict, evidence::Canary};
-use testkit::{Fault, Plan, World, run};
+use testkit::{Fault, Plan, World, every_single_fault, run};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_776_322_800);
 
@@ -109,6 +109,40 @@ fn an_override_lets_one_deployment_through() {
         run(grant(journal(&world), &request)).unwrap().unwrap();
         assert_eq!(judged_of(&world, &build("d-2", 8), &rings), Answer::Succeeded, "two people again");
     }
+}
+
+/// Two people are told that their override is not granted for certain, and repeat the command or go home: a deployment
+/// that it lets through is on record and operators are alerted in both cases.
+#[test]
+fn whatever_breaks_an_override_that_applies_is_on_record_and_alerted_and_stands_once() {
+    let rings = Deployment { alarms: Some(vec!["orders wait".to_owned()]), ..sound() };
+    let request = Request::parse("v7", "dana", "kim", "the alarm is known").unwrap();
+    let go = |world: &World| run(grant(journal(world), &request));
+    let clean = World::at(NOW);
+    go(&clean).unwrap().unwrap();
+    let mut was_granted_by_a_failed_command = false;
+    for (plan, what) in every_single_fault(clean.passed(), 3) {
+        for is_repeated in [false, true] {
+            let world = World::at(NOW);
+            world.plan(plan.clone());
+            let first = go(&world);
+            world.plan(Plan::none());
+            if is_repeated {
+                go(&world).unwrap().unwrap();
+            }
+            let standing = saved_state(&world).overrides.len();
+            let is_granted = is_repeated || matches!(first, Some(Ok(_)));
+            assert!(standing == 1 || (standing == 0 && !is_granted), "{what}: {standing}");
+            was_granted_by_a_failed_command |= standing == 1 && matches!(first, Some(Err(_))) && !is_repeated;
+            assert_eq!(judged(&world, &rings) == Answer::Succeeded, standing == 1, "{what}");
+            let state = world.state();
+            let is_recorded = state.log.values().any(|line| line.contains("override_granted"));
+            let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
+            let is_alerted = alerts.any(|alert| alert.line.contains("OVERRIDE"));
+            assert_eq!((is_recorded, is_alerted), (standing == 1, standing == 1), "{what}");
+        }
+    }
+    assert!(was_granted_by_a_failed_command, "so the command must not say that it is not granted");
 }
 
 #[test]
