@@ -1,6 +1,9 @@
 //! The paid chat on the deployed stack: a mailed link, three free exchanges, a memory that can be read and erased.
 
-use crate::world::{Reply, World, email};
+use crate::{
+    operators::{asked, decide, decided},
+    world::{Reply, World, email},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{SOON, eventually, unique};
@@ -196,11 +199,14 @@ async fn parallel_tabs_get_three() {
 #[tokio::test]
 async fn the_memory_is_shown_and_erased() {
     let world = World::beside_others().await;
-    let browser = Browser::sign_in(&world, &email()).await;
+    let address = email();
+    let browser = Browser::sign_in(&world, &address).await;
     let (first, text) = (id(), question());
     assert_eq!(browser.ask(&first, &text).await.status, 200);
     let shown = browser.get("/api/chat/memory").await;
     assert!(shown.status == 200 && shown.text.contains(&text), "{}", shown.text);
+    let (code, verified) = asked(&world, &["memory", "verify", "--customer", &address]);
+    assert_eq!((code, &verified["erased"]), (Some(0), &json!(false)), "{verified}");
     let erased = call(&world, Method::DELETE, "/api/chat/memory", &browser.cookie, Value::Null).await;
     assert_eq!(erased.status, 202, "{}", erased.text);
     assert!(!browser.get("/api/chat/memory").await.text.contains(&text));
@@ -221,4 +227,23 @@ async fn a_customer_signs_out_everywhere() {
     for browser in [here, elsewhere] {
         assert_eq!(browser.get("/api/chat/me").await.status, 401);
     }
+}
+
+#[tokio::test]
+async fn an_operator_signs_a_customer_out_everywhere() {
+    let world = World::beside_others().await;
+    let address = email();
+    let browsers = [Browser::sign_in(&world, &address).await, Browser::sign_in(&world, &address).await];
+    let answer = decided(&world, &["chat", "sign-out", &address]);
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    assert_eq!(answer["sessions"], 2, "{answer}");
+    for browser in browsers {
+        assert_eq!(browser.get("/api/chat/me").await.status, 401);
+    }
+    let records = world.function_records("operator", "operator").await;
+    let is_this = |record: &&Value| record["facts"]["subscriber"] == answer["subscriber"];
+    let record = records.iter().find(is_this).expect("the decision is on record");
+    assert_eq!((&record["action"], &record["by"]), (&json!("chat sign-out"), &json!("dana")));
+    let (code, text) = decide(&world, &["chat", "sign-out", &email()]);
+    assert_eq!(code, Some(1), "another address: {text}");
 }

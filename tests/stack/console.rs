@@ -3,7 +3,7 @@
 
 use crate::{
     operators::{asked, assert_bound, oracle},
-    world::World,
+    world::{World, email},
 };
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
@@ -45,6 +45,49 @@ async fn a_deployed_stack_is_found_by_its_name_with_a_profile() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Each list reads other tables, indexes and buckets, with the rights of an operator.
+#[tokio::test]
+async fn every_list_answers_in_json_and_what_is_not_there_is_refused() {
+    let world = World::beside_others().await;
+    let lists: [&[&str]; 15] = [
+        &["list"],
+        &["authority", "queue"],
+        &["authority", "escalations"],
+        &["quarantine", "list"],
+        &["findings", "list"],
+        &["refunds", "list"],
+        &["replies", "list"],
+        &["inquiries", "list"],
+        &["deadletters", "list"],
+        &["queues", "list"],
+        &["subscriptions", "list"],
+        &["subscriptions", "list", "--all"],
+        &["bridge", "list"],
+        &["toll", "list"],
+        &["toll", "list", "--open"],
+    ];
+    for list in lists {
+        let (code, rows) = asked(&world, list);
+        assert!(code == Some(0) && rows.is_array(), "{list:?}: {code:?} {rows}");
+    }
+    let (code, secrets) = asked(&world, &["secrets", "list"]);
+    let names: Vec<_> = secrets.as_array().expect("secrets").iter().map(|secret| &secret["name"]).collect();
+    assert!(matches!(code, Some(0 | 1)) && names.contains(&&json!("stripe")), "{code:?}: {names:?}");
+    assert!(!secrets.to_string().contains("test_secret"), "the values stay secret");
+    let nobody = email();
+    let nothing: [&[&str]; 4] = [
+        &["subscriptions", "show", "000000000000"],
+        &["inquiries", "show", "000000000000"],
+        &["bridge", "show", "000000000000"],
+        &["memory", "verify", "--customer", &nobody],
+    ];
+    for one in nothing {
+        let output = oracle(&world, &[one, &["--json"]].concat());
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{one:?}: {output:?}");
+        assert!(output.stderr.starts_with(b"oracle: refused: "), "{one:?}: {output:?}");
     }
 }
 

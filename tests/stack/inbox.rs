@@ -263,3 +263,27 @@ async fn a_reply_to_a_verdict_waits_until_an_operator_settles_it() {
     listed(world, &["list"], &sale.session, false).await;
     assert_eq!(decide(world, &["replies", "settle", &sale.session]).0, Some(1), "nothing waits any more");
 }
+
+/// The list of inquiries is that of the whole stack, so the test finds its own by its text.
+#[tokio::test]
+async fn a_strangers_message_waits_until_an_operator_settles_it() {
+    let watched = Watched::seeded().await;
+    let world = &watched.world;
+    let names = || -> Vec<String> {
+        let (code, rows) = asked(world, &["inquiries", "list"]);
+        assert_eq!(code, Some(0), "{rows}");
+        let rows = rows.as_array().expect("rows");
+        rows.iter().map(|row| row["inquiry"].as_str().expect("a name").to_owned()).collect()
+    };
+    let earlier = names();
+    let text = format!("Do you also answer in French? {CANARY}");
+    watched.put(json!({ "from": email(), "subject": "Hello", "body": text })).await;
+    watched.look().await;
+    let new: Vec<String> = names().into_iter().filter(|name| !earlier.contains(name)).collect();
+    let [name] = new.as_slice() else { panic!("one new inquiry: {new:?}") };
+    let (code, shown) = asked(world, &["inquiries", "show", name]);
+    assert!(code == Some(0) && shown["text"].as_str().is_some_and(|shown| shown.contains(&text)), "{shown}");
+    decided(world, &["inquiries", "settle", name]);
+    assert!(!names().contains(name));
+    assert_eq!(decide(world, &["inquiries", "settle", name]).0, Some(1), "nothing waits any more");
+}

@@ -81,6 +81,8 @@ async fn a_dead_letter_is_sent_on_its_way_again_once() {
     let sale = world.buy_despite("graph", json!([{}, { "status": 400 }]), "quick").await;
     assert_eq!(world.settled(&sale.session).await["mail"]["state"], "dead");
     listed(&world, &["deadletters", "list"], &sale.session, true).await;
+    let (code, letters) = asked(&world, &["deadletters", "show", &sale.session]);
+    assert_eq!((code, &letters[0]["letter"]), (Some(0), &json!("verdict")), "{letters}");
     listed(&world, &["list"], &sale.session, true).await;
     decided(&world, &["deadletters", "redrive", &sale.session]);
     assert_bound(&world, "deadletters redrive").await;
@@ -89,6 +91,7 @@ async fn a_dead_letter_is_sent_on_its_way_again_once() {
     decide(&world, &["deadletters", "redrive", &sale.session]);
     mailed_once(&world, &sale).await;
     listed(&world, &["deadletters", "list"], &sale.session, false).await;
+    assert_eq!(asked(&world, &["deadletters", "show", &sale.session]), (Some(1), json!([])));
     let records = world.records(&sale.session).await;
     let decision = records.iter().find(|record| record["event"] == "operator" && record["by"] == "dana");
     let identity = decision.unwrap_or_else(|| panic!("{records:?}"))["identity"].as_str().unwrap_or_default();
