@@ -36,12 +36,12 @@ pub struct Ports<'a> {
 /// Judges the deployment of the settings' release and answers the hook that waits for it. For any other event, such as an
 /// operator's own invocation, it records the verdict and sends no answer.
 ///
-/// If the judgement fails, the verdict may be on record nevertheless. So the answer, which rolls the deployment back, is
-/// recorded then too, if that is possible.
+/// If the judgement fails, the verdict may be on record nevertheless. So the answer, which rolls the deployment back,
+/// is recorded then too, if that is possible.
 ///
 /// # Errors
-/// With a hook, if the answer could not be sent. Without a hook, if the verdict may not be on record. The invocation then
-/// fails.
+/// With a hook, if the answer could not be sent. Without a hook, if the verdict may not be on record. The invocation
+/// then fails.
 pub async fn handle(ports: Ports<'_>, settings: &Settings, event: &Value) -> Result<(), Error> {
     let (execution, release) = (Execution::of(event), settings.release.as_str());
     let build = Build {

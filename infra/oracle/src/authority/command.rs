@@ -72,8 +72,9 @@ pub(crate) enum AuthorityCommand {
     Escalations(EscalationsArguments),
     /// Approve a declined question. It gets a narrative answer after all approvals that its domain demands.
     ///
-    /// Where the domain asks for two persons, the second approves with another name and another credential within 24
-    /// hours. What child safety or self-harm has locked cannot be approved; the attempt is recorded and alerted.
+    /// Where the domain asks for two persons, the second approves with another name and another credential, before the
+    /// time that the first approval prints. What child safety or self-harm has locked cannot be approved; the attempt is
+    /// recorded and alerted.
     /// An approval of an earlier decision than the gate's latest is refused: the sale may have another question by now.
     #[command(
         after_help = "Example:\n  oracle authority approve cs_live_abc123 --role physician --credential npi_registry:1234567893 --by dana --reason 'known patient'\n\nExit code 1: refused; nothing changed."

@@ -152,8 +152,8 @@ impl Sale {
         Some(OpenWork { work, since, due: reminded.plus(interval) })
     }
 
-    /// When the policy gives back the money of a declined question that people may still approve. Approvals do not move it.
-    /// `None` if no policy refunds the sale.
+    /// When the policy gives back the money of a declined question that people may still approve. Approvals do not
+    /// move it. `None` if no policy refunds the sale.
     #[must_use]
     pub fn declined_refund_due(&self) -> Option<Timestamp> {
         let Fulfilment::Failed { at, .. } = &self.fulfilment else { return None };

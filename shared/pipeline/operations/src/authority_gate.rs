@@ -53,8 +53,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// The time by which the other people have to approve if one does so `now`: the first approval expires, and the policy
-    /// gives the money back whatever approvals there are.
+    /// The time by which the other people have to approve if one does so `now`: the first approval expires, and the
+    /// policy gives the money back whatever approvals there are.
     #[must_use]
     pub fn approvable_until(&self, now: Timestamp) -> Timestamp {
         let first = self.declined.standing(now).into_iter().map(|approval| approval.at).min().unwrap_or(now);

@@ -76,8 +76,8 @@ pub async fn judge(journal: FunctionJournal<'_>, build: &Build, observed: &Deplo
     Ok(answer)
 }
 
-/// Records that a deployment is rolled back because its judgement failed. The log may have its verdict nevertheless, and
-/// that may say that the release may ship.
+/// Records that a deployment is rolled back because its judgement failed. The log may have its verdict nevertheless,
+/// and that may say that the release may ship.
 ///
 /// # Errors
 /// [`StepError`]: the answer is not recorded, or it is and the reply was lost.
