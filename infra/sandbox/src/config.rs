@@ -33,6 +33,8 @@ pub struct Config {
     pub sent_items_lag_ms: u64,
     /// How long a sent draft is still shown among the drafts, and can be sent again, in milliseconds.
     pub draft_lag_ms: u64,
+    /// The most mails that SES takes in one second of the clock; it throttles the others.
+    pub ses_mails_per_second: usize,
     /// The file to which every finished call and every delivered event is added, one JSON object per line.
     pub record: Option<std::path::PathBuf>,
 }
@@ -51,6 +53,7 @@ impl Default for Config {
             graph_scopes: ["Mail.ReadWrite", "Mail.Send"].map(str::to_owned).to_vec(),
             sent_items_lag_ms: 0,
             draft_lag_ms: 0,
+            ses_mails_per_second: usize::MAX,
             record: None,
         }
     }
@@ -74,6 +77,7 @@ pub struct ConfigChange {
     pub graph_scopes: Option<Vec<String>>,
     pub sent_items_lag_ms: Option<u64>,
     pub draft_lag_ms: Option<u64>,
+    pub ses_mails_per_second: Option<usize>,
     /// No control call may name a file.
     #[serde(skip)]
     pub record: Option<std::path::PathBuf>,
@@ -115,6 +119,7 @@ impl ConfigChange {
             graph_scopes: or(self.graph_scopes, &current.graph_scopes),
             sent_items_lag_ms: or(self.sent_items_lag_ms, &current.sent_items_lag_ms),
             draft_lag_ms: or(self.draft_lag_ms, &current.draft_lag_ms),
+            ses_mails_per_second: or(self.ses_mails_per_second, &current.ses_mails_per_second),
             record: self.record.or_else(|| current.record.clone()),
         };
         changed.check()?;

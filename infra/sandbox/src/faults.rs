@@ -52,7 +52,7 @@ pub(crate) enum FaultError {
     Shape { index: usize, source: serde_json::Error },
     #[error("replies[{index}]: give only one of status, hang, drop and the model's fields (verdict or text, …)")]
     Ambiguous { index: usize },
-    #[error("replies[{index}]: headers, body, store and done need a status")]
+    #[error("replies[{index}]: headers, body, kind, store and done need a status")]
     StatusMissing { index: usize },
     #[error("replies[{index}]: status must be between 200 and 599, got {status}")]
     Status { index: usize, status: u16 },
@@ -62,6 +62,8 @@ pub(crate) enum FaultError {
     TwoTexts { index: usize },
     #[error("replies[{index}]: the model's fields are for the target gemini only")]
     NotGemini { index: usize },
+    #[error("replies[{index}]: kind names an error of the target ses, in place of a body")]
+    NotSes { index: usize },
 }
 
 #[derive(Default, Deserialize)]
@@ -70,6 +72,7 @@ struct Wire {
     status: Option<u16>,
     headers: BTreeMap<String, Value>,
     body: Option<Value>,
+    kind: Option<String>,
     store: bool,
     done: bool,
     delay_ms: u64,
@@ -104,11 +107,15 @@ fn parse_one(target: Target, index: usize, source: Value) -> Result<Fault, Fault
     if about_model && target != Target::Gemini {
         return Err(FaultError::NotGemini { index });
     }
+    if wire.kind.is_some() && (target != Target::Ses || wire.body.is_some()) {
+        return Err(FaultError::NotSes { index });
+    }
     let kinds = [wire.status.is_some(), wire.hang, wire.drop, about_model];
     if kinds.into_iter().filter(|kind| *kind).count() > 1 {
         return Err(FaultError::Ambiguous { index });
     }
-    if wire.status.is_none() && (wire.body.is_some() || !wire.headers.is_empty() || wire.store || wire.done) {
+    let about_reply = wire.body.is_some() || wire.kind.is_some() || !wire.headers.is_empty() || wire.store || wire.done;
+    if wire.status.is_none() && about_reply {
         return Err(FaultError::StatusMissing { index });
     }
     let delay = Duration::from_millis(wire.delay_ms);
@@ -141,7 +148,7 @@ fn injected_reply(target: Target, index: usize, status: u16, wire: Wire) -> Resu
     let body = match wire.body {
         Some(Value::String(text)) => Body::Text(text),
         Some(value) => Body::Json(value),
-        None if status >= 400 => Body::Json(target.failure_body(status)),
+        None if status >= 400 => Body::Json(target.failure_body(status, wire.kind.as_deref())),
         None => Body::Empty,
     };
     let mut reply = Reply::new(status, body);

@@ -11,6 +11,8 @@ use crate::http::{Reply, Request};
 use crate::state::State;
 
 const MOST_RECIPIENTS: usize = 50;
+/// How the message id of every mail ends that SES sends.
+const MESSAGE_ID_END: &str = "@email.amazonses.com>";
 
 struct SesError {
     status: u16,
@@ -102,8 +104,13 @@ fn send(state: &mut State, request: &Request) -> Result<String, SesError> {
     if [subject, &body.text].iter().any(|text| text.charset.is_none() && !text.data.is_ascii()) {
         return Err(refused(400, "BadRequestException", "Charset is missing"));
     }
+    let now = time(state.now());
+    let in_this_second = state.mailbox.accepted.iter().rev().take_while(|mail| mail["at"] == now);
+    if in_this_second.filter(|mail| is_from_ses(mail)).count() >= state.config.ses_mails_per_second {
+        return Err(refused(400, "ThrottlingException", "Maximum sending rate exceeded."));
+    }
     let id = format!("0100{}", state.identifiers.token(56));
-    let accepted = record(&mail, &id, &time(state.now()));
+    let accepted = record(&mail, &id, &now);
     state.mailbox.accepted.push(accepted);
     Ok(id)
 }
@@ -118,7 +125,12 @@ fn record(mail: &SendEmail, id: &str, at: &str) -> Value {
         "headers": {},
         "from": mail.from_email_address,
         "content_type": "text",
-        "internet_message_id": format!("<{id}@email.amazonses.com>"),
+        "internet_message_id": format!("<{id}{MESSAGE_ID_END}"),
         "conversation_id": null,
     })
+}
+
+/// Whether SES accepted the mail, and not the mailbox.
+fn is_from_ses(mail: &Value) -> bool {
+    mail["internet_message_id"].as_str().is_some_and(|id| id.ends_with(MESSAGE_ID_END))
 }

@@ -40,8 +40,9 @@ impl Target {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// The vendor's error body, for faults that have a status and no body.
-    pub(crate) fn failure_body(self, status: u16) -> Value {
+    /// The vendor's error body, for faults that have a status and no body. `kind` names another error of SES than the
+    /// usual one of the status.
+    pub(crate) fn failure_body(self, status: u16, kind: Option<&str>) -> Value {
         match self {
             Self::Stripe => {
                 let kind = if status == 429 { "invalid_request_error" } else { "api_error" };
@@ -74,13 +75,14 @@ impl Target {
                 json!({"error": {"code": code, "message": message, "innerError": {}}})
             }
             Self::Ses => {
-                let kind = match status {
+                let usual = match status {
                     403 => "AccessDeniedException",
                     404 => "NotFoundException",
                     429 => "TooManyRequestsException",
                     400..=499 => "MessageRejected",
                     _ => "InternalFailure",
                 };
+                let kind = kind.unwrap_or(usual);
                 json!({"__type": kind, "message": "injected by the sandbox"})
             }
             Self::Facilitator | Self::Rpc => json!({"error": "injected by the sandbox"}),

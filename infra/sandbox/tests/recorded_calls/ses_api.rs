@@ -59,3 +59,28 @@ async fn what_ses_refuses_is_refused() {
     let mails = world.look("mails").await;
     assert_eq!(mails, json!([]));
 }
+
+/// The form that AWS's guide gives for a used-up rate, by itself and as a fault.
+#[tokio::test]
+async fn mails_above_the_rate_are_throttled_with_status_400() {
+    let world = world().await;
+    let mail = mail(SENDER, &["ada@example.com"]);
+    assert_eq!(world.control("configure", json!({ "ses_mails_per_second": 1 })).await.0, 200);
+    assert_eq!(send(&world, &mail).await.0, 200);
+    let (status, _, kind) = send(&world, &mail).await;
+    assert_eq!((status, kind.as_str()), (400, "ThrottlingException"));
+    world.advance(1);
+    assert_eq!(send(&world, &mail).await.0, 200, "the next second");
+    world.advance(1);
+    world.fault("ses", json!([{ "status": 400, "kind": "ThrottlingException" }])).await;
+    let (status, body, _) = send(&world, &mail).await;
+    assert_eq!((status, &body["__type"]), (400, &json!("ThrottlingException")));
+    for (target, wrong) in [
+        ("ses", json!({ "kind": "x" })),
+        ("ses", json!({ "status": 400, "kind": "x", "body": {} })),
+        ("stripe", json!({ "status": 400, "kind": "x" })),
+    ] {
+        let faults = json!({ "target": target, "replies": [wrong] });
+        assert_eq!(world.control("faults", faults).await.0, 400, "{target}");
+    }
+}

@@ -83,7 +83,10 @@ fn refusal(error: SdkError<SendEmailError, HttpResponse>) -> MailError {
             MailError::Forbidden(400)
         }
         (_, Some(400)) if code == "MailFromDomainNotVerifiedException" => MailError::Forbidden(400),
-        (_, Some(400)) if code == "LimitExceededException" => MailError::Throttled { status: 429, wait: THROTTLED },
+        // By AWS's documents a used-up rate or quota may also be a 400.
+        (_, Some(400)) if matches!(code, "LimitExceededException" | "ThrottlingException" | "Throttling") => {
+            MailError::Throttled { status: 429, wait: THROTTLED }
+        }
         (_, Some(400 | 413)) => MailError::Rejected,
         (_, Some(status @ (401 | 403 | 404))) => MailError::Forbidden(status),
         (_, Some(503)) => MailError::Unavailable(503),

@@ -55,6 +55,8 @@ async fn a_refusal_is_certain_and_a_lost_reply_is_not_and_neither_is_tried_again
         (refused(400, "SendingPausedException"), "Forbidden"),
         (refused(400, "MailFromDomainNotVerifiedException"), "Forbidden"),
         (refused(400, "LimitExceededException"), "Throttled"),
+        (refused(400, "ThrottlingException"), "Throttled"),
+        (refused(400, "Throttling"), "Throttled"),
         (refused(403, "AccessDeniedException"), "Forbidden"),
         (refused(404, "NotFoundException"), "Forbidden"),
         (refused(429, "TooManyRequestsException"), "Throttled"),
