@@ -51,6 +51,20 @@ fn a_request_has_one_payment() {
     assert!(world.state().purchases.is_empty() && world.state().chain.used.is_empty());
 }
 
+/// As API Gateway delivers it: `headers` has only the second payment.
+#[test]
+fn two_payments_in_one_header_are_refused_behind_the_gateway() {
+    let world = world();
+    let [first, second] = [1, 2].map(|nonce| wire::encode(&payment_for(&world, Offer::Query, nonce)).unwrap());
+    let mut event: Value = serde_json::from_str(include_str!("../../../events/toll.json")).unwrap();
+    event["headers"]["PAYMENT-SIGNATURE"] = json!(second);
+    event["multiValueHeaders"]["PAYMENT-SIGNATURE"] = json!([first, second]);
+    let reply = send(&world, Request::from_event(&event.to_string()).unwrap()).unwrap();
+    assert_code(&reply, 400, "payment_unreadable");
+    assert!(reply.body().contains("A request has one payment"), "{}", reply.body());
+    assert!(world.state().purchases.is_empty() && world.state().chain.used.is_empty());
+}
+
 #[test]
 fn a_header_that_is_no_payment_is_refused_with_the_reason() {
     let world = world();

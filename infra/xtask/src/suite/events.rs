@@ -10,13 +10,17 @@ use crate::{
     runtime_api::{self, Outcome, RuntimeApi},
 };
 use axum::Router;
+use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, path::Path};
 
 /// Its work is an answer to CodeDeploy, which the emulator does not have. So its invocation fails, after the event was
 /// parsed and judged.
 const ANSWERS_CODEDEPLOY: &str = "anvil";
 
-/// One test for each function.
+/// The function that refuses a request with several payments.
+const SELLS_TO_AGENTS: &str = "toll";
+
+/// One test for each function, and one for a header that a client sends twice.
 pub(super) fn events(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
     let built = functions::develop(&suite.supervisor, true)?;
     let environments = deployment::environments(stack)?;
@@ -29,6 +33,11 @@ pub(super) fn events(suite: &Suite, stack: &LocalDir) -> Result<Count, Error> {
         let environment = environments.get(name).unwrap_or(&nothing);
         let ended = runtime.block_on(invoke(name, program, environment, &event));
         count.add(problem(name, ended).map(|problem| format!("events/{name}.json: {problem}")));
+        if name == SELLS_TO_AGENTS {
+            let event = paying_twice(&event)?;
+            let ended = runtime.block_on(invoke(name, program, environment, &event));
+            count.add(not_refused(ended).map(|problem| format!("{name}, one header twice: {problem}")));
+        }
     }
     Ok(count)
 }
@@ -63,6 +72,25 @@ fn problem(name: &str, ended: Result<Outcome, Error>) -> Option<String> {
     }
 }
 
+/// The event with two payments in one header, of which API Gateway's `headers` has only the last.
+fn paying_twice(event: &str) -> Result<String, Error> {
+    let event = serde_json::from_str(event);
+    let mut event: Value = event.map_err(|error| Error::Refused(format!("events/{SELLS_TO_AGENTS}.json: {error}")))?;
+    event["headers"]["X-PAYMENT"] = json!("b");
+    event["multiValueHeaders"]["X-PAYMENT"] = json!(["a", "b"]);
+    Ok(event.to_string())
+}
+
+/// What is wrong with the reply to several payments.
+fn not_refused(ended: Result<Outcome, Error>) -> Option<String> {
+    match ended {
+        Ok(Outcome::Response(reply)) if reply.contains("A request has one payment") => None,
+        Ok(Outcome::Response(reply)) => Some(format!("the reply does not refuse it: {reply}")),
+        Ok(Outcome::Failed(text)) => Some(format!("the function reported an error: {text}")),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +103,15 @@ mod tests {
         assert_eq!(problem("anvil", failed("nobody took the answer")), None);
         assert!(problem("anvil", failed("failed to deserialize the event")).is_some());
         assert!(problem("verdict", Err(Error::Refused("silent".to_owned()))).is_some());
+    }
+
+    #[test]
+    fn a_header_sent_twice_is_in_the_list_and_only_its_refusal_passes() {
+        let event: Value = serde_json::from_str(&paying_twice("{}").unwrap()).unwrap();
+        assert_eq!(event["headers"]["X-PAYMENT"], event["multiValueHeaders"]["X-PAYMENT"][1]);
+        let response = |body: &str| Ok(Outcome::Response(body.to_owned()));
+        assert_eq!(not_refused(response("A request has one payment: …")), None);
+        assert!(not_refused(response("not base64")).is_some());
+        assert!(not_refused(Ok(Outcome::Failed(String::new()))).is_some());
     }
 }

@@ -1,8 +1,10 @@
 //! The HTTP requests and replies of every handler.
 
 use lambda_http::{
-    Body, RequestExt, Response, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, http::StatusCode,
-    request::RequestContext,
+    Body, RequestExt, Response,
+    aws_lambda_events::apigw::ApiGatewayProxyRequestContext,
+    http::StatusCode,
+    request::{LambdaRequest, RequestContext},
 };
 use serde_json::Value;
 use std::{collections::HashMap, net::IpAddr};
@@ -77,7 +79,7 @@ impl Request {
     /// # Errors
     /// When the text is not such an event.
     pub fn from_event(text: &str) -> Result<Self, serde_json::Error> {
-        lambda_http::request::from_str(text).map(Self::from_gateway)
+        serde_json::from_str(text).map(|event| Self::from_gateway(with_repeated_headers(event).into()))
     }
 
     /// Converts a request from API Gateway. Without a custom domain, the stage is the first segment of every path.
@@ -148,6 +150,18 @@ impl Request {
     pub fn body(&self) -> &[u8] {
         self.inner.body()
     }
+}
+
+/// The same event without the single value of each header that the client sent several times. API Gateway delivers all
+/// values in one map and the last one in another, and the conversion into a request would replace all by the last.
+pub(crate) fn with_repeated_headers(mut event: LambdaRequest) -> LambdaRequest {
+    if let LambdaRequest::ApiGatewayV1(request) = &mut event {
+        let lists = &request.multi_value_headers;
+        for name in lists.keys().filter(|name| lists.get_all(*name).iter().count() > 1) {
+            request.headers.remove(name);
+        }
+    }
+    event
 }
 
 /// A reply under construction.
@@ -267,6 +281,22 @@ mod tests {
         assert_eq!(delivered(Some("prod"), "/api/verdict").path(), "/api/verdict");
         assert_eq!(delivered(None, "/health").path(), "/health");
         assert_eq!(delivered(None, "/health").body(), b"body");
+    }
+
+    /// `headers` of the event has only the last value of each name.
+    #[test]
+    fn every_value_of_a_repeated_header_arrives() {
+        let mut event: Value = serde_json::from_str(include_str!("../../../../events/toll.json")).unwrap();
+        for (name, values) in [("X-Payment", ["a", "b"]), ("Cookie", ["chat_session=abc", "b=2"])] {
+            event["headers"][name] = values[1].into();
+            event["multiValueHeaders"][name] = values.to_vec().into();
+        }
+        let request = Request::from_event(&event.to_string()).unwrap();
+        assert_eq!(["x-payment", "content-type", "y"].map(|name| request.header_count(name)), [2, 1, 0]);
+        assert_eq!((request.cookie("chat_session"), request.cookie("b")), (Some("abc"), Some("2")));
+        assert_eq!((request.path(), request.header("host")), ("/query", Some("oracle.example.com")));
+        event["multiValueHeaders"] = Value::Null;
+        assert_eq!(Request::from_event(&event.to_string()).unwrap().header("x-payment"), Some("b"));
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! The Lambda runtime around a handler: decodes events, calls the handler, encodes its results.
 
 use crate::{
-    http::{Reply, Request},
+    http::{Reply, Request, with_repeated_headers},
     queue::{Delivery, Handled, Redelivery, each_message},
     system::System,
 };
 use aws_lambda_events::event::sqs::SqsEvent;
 use domain::ports::{UnreadableMessages, Visibility};
-use lambda_http::RequestExt;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_http::{Adapter, RequestExt, request::LambdaRequest};
+use lambda_runtime::{Error, LambdaEvent, service_fn, tower::ServiceExt};
 use serde_json::Value;
 use std::future::Future;
 use tracing::{Instrument, Span, info_span};
@@ -55,7 +55,11 @@ where
         let span = invocation(request.lambda_context_ref().map_or("", |context| &context.request_id));
         async move { Ok::<_, Error>(handle(Request::from_gateway(request)).await.into_response()) }.instrument(span)
     };
-    lambda_http::run(lambda_http::service_fn(reply)).await
+    let read = |event: LambdaEvent<LambdaRequest>| {
+        let (event, context) = event.into_parts();
+        LambdaEvent::new(with_repeated_headers(event), context)
+    };
+    lambda_runtime::run(Adapter::from(service_fn(reply)).map_request(read)).await
 }
 
 /// Serves the events of a schedule, or any other JSON.
