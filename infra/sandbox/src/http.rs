@@ -96,7 +96,7 @@ pub(crate) struct Pace {
     pub(crate) break_after: Option<usize>,
     /// After this many events nothing is sent any more.
     pub(crate) hang_after: Option<usize>,
-    /// After this many events an error event with status 503 ends the stream.
+    /// After this many events, also after all, an error with status 503 ends the stream. It is no event.
     pub(crate) error_after: Option<usize>,
 }
 

@@ -91,14 +91,20 @@ async fn send(Events { events, pace }: Events, mut watch: Watch, to: mpsc::Unbou
             }
             return drop(to.send(Err(Cut)));
         }
-        let failed = json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
         let is_failed = pace.error_after == Some(number);
-        let Some(event) = (if is_failed { Some(&failed) } else { events.get(number) }) else { return };
+        let text = if is_failed {
+            let failed =
+                json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
+            // Gemini sends it outside of the events, in several lines and without a line break at the end.
+            format!("{failed:#}")
+        } else {
+            let Some(event) = events.get(number) else { return };
+            format!("data: {event}\r\n\r\n")
+        };
         if number > 0 {
             tokio::time::sleep(Duration::from_millis(pace.delay_ms)).await;
         }
-        let frame = Frame::data(format!("data: {event}\r\n\r\n").into());
-        if to.send(Ok(frame)).is_err() || is_failed {
+        if to.send(Ok(Frame::data(text.into()))).is_err() || is_failed {
             return;
         }
     }

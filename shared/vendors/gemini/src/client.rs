@@ -146,7 +146,7 @@ impl Model for Client {
                 }
             }
         }
-        streamed.end(name.as_str())
+        streamed.end(&events.rest(), name.as_str())
     }
 }
 

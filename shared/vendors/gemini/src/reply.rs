@@ -80,10 +80,7 @@ impl Streamed {
     /// reply is 200 then.
     pub(crate) fn take(&mut self, event: &[u8]) -> Result<bool, ModelError> {
         let event = json(event)?;
-        if let Some(error) = event.get("error") {
-            let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
-            return Err(refusal(status, event.to_string().as_bytes()));
-        }
+        require_no_error(&event)?;
         for field in ["promptFeedback", "modelVersion", "modelStatus"] {
             if !event[field].is_null() {
                 self.rest[field] = event[field].clone();
@@ -104,14 +101,27 @@ impl Streamed {
         &self.text
     }
 
-    /// Interprets the events as one reply.
-    pub(crate) fn end(mut self, model: &str) -> Result<ModelReply, ModelError> {
+    /// Interprets the events as one reply. `rest` is what the stream has outside of them.
+    ///
+    /// # Errors
+    /// [`ModelError`] also when `rest` reports that the call failed, even after an event that says that the reply ends.
+    /// Anything else outside of the events is ignored.
+    pub(crate) fn end(mut self, rest: &[u8], model: &str) -> Result<ModelReply, ModelError> {
+        let rest: Value = serde_json::from_slice(rest).unwrap_or_default();
+        require_no_error(&rest)?;
         if self.has_candidate {
             let content = json!({ "parts": [{ "text": self.text }] });
             self.rest["candidates"] = json!([{ "content": content, "finishReason": self.finish_reason }]);
         }
         interpret(&self.rest, model)
     }
+}
+
+/// Refuses a part of a stream that reports a failure of the call.
+fn require_no_error(part: &Value) -> Result<(), ModelError> {
+    let Some(error) = part.get("error") else { return Ok(()) };
+    let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+    Err(refusal(status, part.to_string().as_bytes()))
 }
 
 /// The text of the candidate, without the model's thinking.
@@ -252,7 +262,7 @@ mod tests {
         for event in events {
             streamed.take(event.to_string().as_bytes())?;
         }
-        streamed.end("asked-model")
+        streamed.end(b"", "asked-model")
     }
 
     #[test]

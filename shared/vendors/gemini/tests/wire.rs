@@ -255,6 +255,14 @@ async fn a_stream_is_heard_part_by_part_and_only_its_end_is_a_reply() {
     let (failed, heard) = streamed(Reply::Bytes(format!("{begun}{failed}").into())).await;
     assert!(matches!(failed, Err(ModelError::Unavailable(503))), "{failed:?}");
     assert_eq!(heard, first);
+    // The form in which Gemini sends it: no event, in several lines, without a line break at its end.
+    let error = "{\n  \"error\": {\n    \"code\": 503,\n    \"status\": \"UNAVAILABLE\"\n  }\n}";
+    for before in [begun.clone(), format!("{begun}{}", event(&last))] {
+        let (failed, _) = streamed(Reply::Bytes(format!("{before}{error}").into())).await;
+        assert!(matches!(failed, Err(ModelError::Unavailable(503))), "{before}: {failed:?}");
+    }
+    let (other, _) = streamed(Reply::Bytes(format!("{begun}{}{{\"a\": 1}}", event(&last)).into())).await;
+    assert_eq!(other.unwrap().text, "{\"reply\":\"A.\"}", "only an error counts outside of the events");
     let (damaged, _) = streamed(Reply::Bytes(format!("{begun}data: {{\r\n\r\n").into())).await;
     assert!(matches!(damaged, Err(ModelError::Network(_))), "{damaged:?}");
     let (lost, heard) =
