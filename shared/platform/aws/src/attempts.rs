@@ -5,11 +5,19 @@
 //!
 //! A service closes idle connections whenever it likes, and may do so while a request is on its way. Such a request is
 //! repeated at once, once in a call, and counts neither as a failure nor as an attempt.
+//!
+//! DynamoDB refuses a request for an item that another process's transaction is writing. A transaction takes
+//! milliseconds, so such a request is repeated after a short pause, up to three times in a call, and does not count
+//! either. It is no conflict of versions yet: only the next reply shows what the transaction has changed.
 
 use crate::{Connection, RetryPolicy, now};
-use aws_sdk_sqs::error::SdkError;
+use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use domain::{Alert, alert::Severity, ports::StorageError};
-use std::{error::Error, future::Future};
+use std::{error::Error, future::Future, time::Duration};
+
+/// How often a call is repeated because of a transaction, and the pause before each repetition.
+const MAX_CONFLICTS: u32 = 3;
+const CONFLICT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The description of a call.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +49,8 @@ pub(crate) enum Cause {
     Closed,
     /// No reply in time.
     TimedOut,
+    /// Another process's transaction is writing the item.
+    Conflict,
     /// An unexpected reply, with its status if there was one.
     Refused(Option<u16>),
 }
@@ -49,7 +59,7 @@ impl Cause {
     const fn severity(self) -> Severity {
         match self {
             Self::Unreachable | Self::Closed => Severity::Critical,
-            Self::TimedOut | Self::Refused(_) => Severity::Error,
+            Self::TimedOut | Self::Conflict | Self::Refused(_) => Severity::Error,
         }
     }
 }
@@ -60,6 +70,7 @@ impl std::fmt::Display for Cause {
             Self::Unreachable => f.write_str("not reachable"),
             Self::Closed => f.write_str("closed the connection"),
             Self::TimedOut => f.write_str("no answer in time"),
+            Self::Conflict => f.write_str("refused because of a transaction"),
             Self::Refused(Some(status)) => write!(f, "answered {status}"),
             Self::Refused(None) => f.write_str("answered something unexpected"),
         }
@@ -86,7 +97,7 @@ impl Failure {
 
 impl<E, R> From<SdkError<E, R>> for Failure
 where
-    E: Error + Send + Sync + 'static,
+    E: Error + ProvideErrorMetadata + Send + Sync + 'static,
     R: Status + std::fmt::Debug + Send + Sync + 'static,
 {
     fn from(error: SdkError<E, R>) -> Self {
@@ -97,6 +108,9 @@ where
                 Cause::Closed
             }
             SdkError::DispatchFailure(_) => Cause::Unreachable,
+            SdkError::ServiceError(refusal) if refusal.err().code() == Some("TransactionConflictException") => {
+                Cause::Conflict
+            }
             other => Cause::Refused(other.raw_response().map(Status::status)),
         };
         Self { cause, source: Box::new(error) }
@@ -122,18 +136,24 @@ impl Status for aws_sdk_sqs::config::http::HttpResponse {
 }
 
 /// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it. A first attempt
-/// whose connection was closed is made once more, at once.
+/// whose connection was closed is made once more, at once, and one that meets a transaction after a pause.
 pub(crate) async fn attempts<T, F>(retry_policy: RetryPolicy, attempt: impl Fn() -> F) -> (Result<T, Failure>, u32)
 where
     F: Future<Output = Result<T, Failure>>,
 {
     let mut failed = 0;
+    let mut conflicts = 0;
     let mut may_be_stale = true;
     loop {
         let outcome = tokio::time::timeout(retry_policy.timeout, attempt()).await;
         let outcome = outcome.unwrap_or_else(|elapsed| Err(Failure::timed_out(elapsed)));
-        let is_stale = matches!(&outcome, Err(failure) if failure.cause == Cause::Closed);
-        if std::mem::take(&mut may_be_stale) && is_stale {
+        let cause = outcome.as_ref().err().map(|failure| failure.cause);
+        if std::mem::take(&mut may_be_stale) && cause == Some(Cause::Closed) {
+            continue;
+        }
+        if cause == Some(Cause::Conflict) && conflicts < MAX_CONFLICTS {
+            conflicts += 1;
+            tokio::time::sleep(CONFLICT_PAUSE).await;
             continue;
         }
         if outcome.is_ok() || failed >= retry_policy.retries {
@@ -187,10 +207,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{
-        cell::{Cell, RefCell},
-        time::Duration,
-    };
+    use std::cell::{Cell, RefCell};
     use tokio::time::Instant;
 
     const RETRY_POLICY: RetryPolicy =
@@ -249,6 +266,23 @@ mod tests {
             let (outcome, failed) = attempts(RETRY_POLICY, attempt).await;
             assert_eq!((made.get(), failed, outcome.is_ok()), expected);
             assert_eq!(start.elapsed(), RETRY_POLICY.delay * failed, "no wait before the repetition");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transaction_is_waited_for_three_times_before_it_counts_as_a_failure() {
+        let conflict = || Failure { cause: Cause::Conflict, source: "a transaction".into() };
+        for (conflicts, expected) in
+            [(1, (50, 0, true)), (3, (150, 0, true)), (4, (650, 1, true)), (9, (1650, 3, false))]
+        {
+            let start = Instant::now();
+            let made = Cell::new(0);
+            let attempt = || async {
+                made.set(made.get() + 1);
+                if made.get() <= conflicts { Err(conflict()) } else { Ok(()) }
+            };
+            let (outcome, failed) = attempts(RETRY_POLICY, attempt).await;
+            assert_eq!((start.elapsed().as_millis(), failed, outcome.is_ok()), expected);
         }
     }
 

@@ -314,6 +314,19 @@ async fn sales_that_meet_at_a_counter_try_again_and_a_changed_sale_is_a_conflict
     }
 }
 
+/// A refund may be saved at the moment at which a transaction saves the same sale with its verdict.
+#[tokio::test]
+async fn a_sale_that_a_transaction_is_writing_is_saved_after_it_and_tells_nobody() {
+    let met = "{\"__type\":\"com.amazonaws.dynamodb.v20120810#TransactionConflictException\"}";
+    let server = Server::start([(400, met.to_owned()), nothing()]).await;
+    let (sales, _alerts) = table(&server.url);
+    let sale = domain::Sale::ordered(session(), Timestamp::from_millis(1));
+    assert_eq!(SaleStore::save(&sales, &sale, 0, None).await.unwrap(), 1);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2, "the repetition is no retry after a failure: {seen:?}");
+    assert_eq!(seen[0], seen[1]);
+}
+
 #[tokio::test]
 async fn a_reply_that_got_lost_is_asked_for_with_the_same_token() {
     let (saved, seen) = cached([down(), nothing(), published()]).await;
