@@ -12,8 +12,8 @@ use domain::{
     sale::{Fulfilment, Mail, VERDICT_LOST},
     texts,
 };
-use std::time::Duration;
-use testkit::{Fault, Plan, every_single_fault};
+use std::{future::Future, pin::Pin, time::Duration};
+use testkit::{Fault, Passage, Plan, every_single_fault, in_turns};
 
 const FIRST: &str = "Demand is real and the format fits.";
 const SECOND: &str = "Demand is real and the rent is low.";
@@ -92,6 +92,33 @@ fn a_verdict_that_only_the_archive_holds_is_not_made_again() {
     assert!(state.sent[0].1.body.contains(FIRST));
     let alerted = |alert: &domain::Alert| alert.line.contains("CACHE_READ") && alert.line.contains("at delivery");
     assert_eq!(state.alerts.iter().filter(|alert| alerted(alert)).count(), 1, "{:?}", state.alerts);
+}
+
+/// The worker archives a verdict after it has saved it, and a page may look in between.
+#[test]
+fn a_page_does_not_reopen_a_sale_whose_verdict_is_archived_meanwhile() {
+    let sim = lost(false);
+    let second = Duration::from_secs(1);
+    sim.world.surround(Box::new(move |name, _| match name {
+        "archive.find" => Passage { after: second, ..Passage::default() },
+        _ => Passage::default(),
+    }));
+    let deployment = sim.deployment();
+    let page = async { deployment.page(sim.session.as_str()).await.status() };
+    let archived = async {
+        let mut state = sim.world.state();
+        let (sale, version) = state.sales.get_mut(&sim.session).unwrap();
+        let Fulfilment::Ready { at, .. } = *sale.fulfilment() else { panic!("{:?}", sale.fulfilment()) };
+        sale.dispatched(at, true).unwrap();
+        *version += 1;
+        drop(state);
+        sim.world.advance(second);
+        0_u16
+    };
+    let handlers: [Pin<Box<dyn Future<Output = u16> + '_>>; 2] = [Box::pin(page), Box::pin(archived)];
+    assert_eq!(in_turns(handlers), [0, 202], "the page asks again, and then finds it in the archive");
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Ready { archived: true, .. }), "{:?}", sim.sale());
+    assert!(sim.world.state().outgoing.is_empty(), "it is not ordered again");
 }
 
 #[test]

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The client methods and transaction parts that our AWS adapters use, with the action that each needs.
-const CALLS: [(&str, &str); 38] = [
+const CALLS: [(&str, &str); 39] = [
     ("batch_get_item", "dynamodb:BatchGetItem"),
     ("get_item", "dynamodb:GetItem"),
+    ("Get::builder", "dynamodb:GetItem"),
     ("put_item", "dynamodb:PutItem"),
     ("Update::builder", "dynamodb:UpdateItem"),
     ("update_item", "dynamodb:UpdateItem"),

@@ -21,8 +21,9 @@ const ADAPTERS: [(&str, &[&str]); 34] = [
     ("backend.alerts()", &["dynamodb:PutItem", "sns:Publish"]),
     ("quiet.sales()", &["dynamodb:GetItem"]),
     ("doctor::needs_toll(", &["dynamodb:Query"]),
-    // A corrupt entry is set aside in one transaction with the cache's counters.
-    ("load_with_verdict(", &["dynamodb:Query", "dynamodb:UpdateItem"]),
+    // A ready sale without an entry is read again, together with its entry. A corrupt entry is set aside in one
+    // transaction with the cache's counters.
+    ("load_with_verdict(", &["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
     ("open:&stores.sales", &["dynamodb:Query"]),
     ("unknown_ids:&stores.sales", &["dynamodb:UpdateItem"]),
     ("cache:&stores.sales", &["dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),

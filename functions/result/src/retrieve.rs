@@ -313,8 +313,11 @@ impl Retrieval<'_> {
     }
 
     async fn regenerate(&self, sale: Versioned<Sale>) -> Reply {
+        let lost = sale.value.fulfilment().clone();
         let reopen = |sale: &mut Sale, _| {
-            if sale.reopen(self.asked_at).is_ok() { Change::save(true) } else { Change::nothing(false) }
+            // A worker may have archived the verdict meanwhile, or made it again.
+            let is_reopened = *sale.fulfilment() == lost && sale.reopen(self.asked_at).is_ok();
+            if is_reopened { Change::save(true) } else { Change::nothing(false) }
         };
         match self.ports.journal.commit(sale, reopen).await {
             Ok(reopened) => {

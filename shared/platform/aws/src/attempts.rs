@@ -90,6 +90,11 @@ impl Failure {
         Self { cause: Cause::Refused(None), source: Box::new(error) }
     }
 
+    /// A request that was refused because of another process's transaction.
+    pub(crate) fn conflict<E: Error + Send + Sync + 'static>(error: E) -> Self {
+        Self { cause: Cause::Conflict, source: Box::new(error) }
+    }
+
     fn timed_out(error: tokio::time::error::Elapsed) -> Self {
         Self { cause: Cause::TimedOut, source: Box::new(error) }
     }

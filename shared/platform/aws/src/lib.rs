@@ -33,9 +33,11 @@ mod reach;
 mod relay_drafts;
 mod rotation;
 mod sale_data;
+mod sale_items;
 mod sales;
 mod secrets;
 mod ses;
+mod snapshot;
 #[cfg(feature = "stack-watch")]
 mod stack_watch;
 mod storm;

@@ -8,10 +8,8 @@ use crate::{
     attempts::{Failure, Step},
     items::{
         Item, SALE, VERDICT, breaker_key, document_item, expects, is_own_write, key, note_item, note_key,
-        parse_breaker, parse_document, parse_note, parse_sale, parse_verdict, partition, sale_item, set_aside, string,
-        submission_item, text, verdict_item,
+        parse_breaker, parse_document, parse_note, partition, sale_item, string, submission_item, verdict_item,
     },
-    now, storage,
 };
 use async_trait::async_trait;
 use aws_sdk_dynamodb::{Client, operation::put_item::PutItemError, types::ReturnValuesOnConditionCheckFailure};
@@ -20,6 +18,7 @@ use domain::{
     alert::Severity,
     breaker::Breaker,
     ports::{Breakers, CacheEntry, Notes, Randomness, SaleStore, SaveError, StorageError, Versioned},
+    sale::Fulfilment,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::{Arc, OnceLock};
@@ -146,36 +145,6 @@ impl DynamoSales {
         };
         self.connection.call(step, delete).await
     }
-
-    /// Parses the sale in an item. An unreadable one is not replaced: the errors that it prevents (a second verdict, a
-    /// second mail) are worse than a sale that waits for a human.
-    async fn sale_of(&self, session: &SessionId, item: &Item) -> Result<Versioned<Sale>, StorageError> {
-        match parse_sale(item) {
-            Ok(sale) => Ok(sale),
-            Err(error) => {
-                let step = Step { name: "sale read", operation: "CACHE_READ", subject: session.reference() };
-                self.connection
-                    .raise_alert(step, Severity::Critical, "corrupt sale record: every step of it waits")
-                    .await;
-                Err(storage("sale read", error))
-            }
-        }
-    }
-
-    /// Moves a corrupt entry to another key, so that the evidence is not overwritten and no later read finds it again
-    /// (Cache Alert, invariant 7 and failure mode 4), and alerts.
-    async fn quarantine(&self, session: &SessionId, corrupt: &Item) {
-        let step = Step { name: "verdict read", operation: "CACHE_READ", subject: session.reference() };
-        let aside = set_aside(session, corrupt, now());
-        let moving = Step { name: "setting a corrupt entry aside", operation: "CACHE_WRITE", ..step };
-        match self.put_aside(moving, &aside).await {
-            Ok(()) => tracing::error!(session = step.subject, key = text(&aside.copy, "sk"), "corrupt, set aside"),
-            Err(SaveError::Conflict) => tracing::warn!(session = step.subject, "corrupt, and somebody moved it"),
-            // The call itself alerts. The entry stays in place, where the next read finds it and alerts again.
-            Err(SaveError::Storage(_)) => {}
-        }
-        self.connection.raise_alert(step, Severity::Critical, "corrupt entry").await;
-    }
 }
 
 fn saved(write: Result<Write, StorageError>) -> Result<(), SaveError> {
@@ -210,18 +179,14 @@ impl SaleStore for DynamoSales {
                 .expression_attribute_values(":verdict", string(VERDICT));
             Ok(query.send().await?.items.unwrap_or_default())
         };
-        let items = self.connection.call(step, query).await?;
-        let find = |sort| items.iter().find(|item| text(item, "sk") == Some(sort));
-        let sale = match find(SALE) {
-            Some(item) => Some(self.sale_of(session, item).await?),
-            None => None,
-        };
-        let Some(item) = find(VERDICT) else { return Ok((sale, CacheEntry::Miss)) };
-        let entry = parse_verdict(item);
-        if entry == CacheEntry::Corrupt {
-            self.quarantine(session, item).await;
+        let found = self.sale_and_entry(session, &self.connection.call(step, query).await?).await?;
+        let is_ready = |sale: &Versioned<Sale>| matches!(sale.value.fulfilment(), Fulfilment::Ready { .. });
+        if found.1 != CacheEntry::Miss || !found.0.as_ref().is_some_and(is_ready) {
+            return Ok(found);
         }
-        Ok((sale, entry))
+        // The query may have met the transaction that saves both (infra/decisions/stores.md, write confirmation).
+        let items = self.snapshot(step, &[key(session, SALE), key(session, VERDICT)]).await?;
+        self.sale_and_entry(session, &items).await
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {

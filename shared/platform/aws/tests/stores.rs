@@ -254,6 +254,47 @@ async fn a_corrupt_entry_is_set_aside_and_critical() {
     }
 }
 
+/// A query may return the sale of a transaction and not yet its verdict.
+#[tokio::test]
+async fn a_ready_sale_without_a_verdict_is_read_again_together_with_its_verdict() {
+    let item = |sort: &str, document: &Value| {
+        let (pk, document) = (json!({ "S": "SESSION#cs_live_abcdefghijkl" }), document.to_string());
+        json!({ "pk": pk, "sk": { "S": sort }, "version": { "N": "3" }, "document": { "S": document } })
+    };
+    let ordered = serde_json::to_value(domain::Sale::ordered(session(), Timestamp::from_millis(1))).unwrap();
+    let mut ready = ordered.clone();
+    ready["fulfilment"] = json!({ "state": "ready", "at": 1, "archived": false });
+    let verdict = json!({ "verdict": "GREEN", "summary": "Yes." });
+    let verdict = json!({ "tier": "quick", "query": "q", "verdict": verdict, "cached_at": "t" });
+    let queried = |sale: &Value| (200, json!({ "Items": [item("SALE", sale)] }).to_string());
+    let read_again =
+        |verdict: Value| (200, json!({ "Responses": [{ "Item": item("SALE", &ready) }, verdict] }).to_string());
+    let met = cancelled(r#"{"Code":"None"},{"Code":"TransactionConflict"}"#);
+    let found = read_again(json!({ "Item": item("VERDICT", &verdict) }));
+    let cases = [
+        (vec![queried(&ready), found.clone()], true),
+        // The transaction is still writing: it is waited for, and nobody is alerted.
+        (vec![queried(&ready), met, found], true),
+        (vec![queried(&ready), read_again(json!({}))], false),
+        (vec![queried(&ordered)], false),
+    ];
+    for (replies, has_verdict) in cases {
+        let requests = replies.len();
+        let server = Server::start(replies).await;
+        let (sales, _alerts) = table(&server.url);
+        let (sale, entry) = sales.load_with_verdict(&session()).await.unwrap();
+        assert_eq!((sale.unwrap().version, matches!(entry, CacheEntry::Hit(_))), (3, has_verdict), "{entry:?}");
+        assert!(has_verdict || entry == CacheEntry::Miss, "{entry:?}");
+        let seen = server.seen();
+        assert_eq!(seen.len(), requests, "{seen:?}");
+        for request in &seen[1..] {
+            let request: Value = serde_json::from_str(request).unwrap();
+            let sort = |index: usize| request["TransactItems"][index]["Get"]["Key"]["sk"]["S"].clone();
+            assert_eq!((sort(0), sort(1)), (json!("SALE"), json!("VERDICT")));
+        }
+    }
+}
+
 fn cancelled(reasons: &str) -> Reply {
     let kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
     (400, format!("{{\"__type\":\"{kind}\",\"CancellationReasons\":[{reasons}]}}"))
