@@ -29,9 +29,9 @@ const ADAPTERS: [(&str, &[&str]); 34] = [
     ("cache:&stores.sales", &["dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
     ("entries:&self.stores.sales", &["dynamodb:Query", "dynamodb:UpdateItem"]),
     ("sign_ins:&stores.sales", &["dynamodb:DeleteItem", "dynamodb:UpdateItem"]),
-    // A follow-up is opened in one transaction that checks its sale.
-    ("followup::order(", &["dynamodb:ConditionCheckItem", "dynamodb:Query"]),
-    ("followup::{NotOrdered,Ports,order", &["dynamodb:ConditionCheckItem", "dynamodb:Query"]),
+    // A follow-up is opened in one transaction that checks its sale. Its verdict is read as above.
+    ("followup::order(", &["dynamodb:ConditionCheckItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
+    ("followup::{NotOrdered,Ports,order", &["dynamodb:ConditionCheckItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
     ("DynamoMemoryLogs(", &["dynamodb:Query"]),
     (".subject_keys(", &["kms:Decrypt"]),
     ("keys:&backend.subject_keys(", &["kms:GenerateDataKey"]),
