@@ -36,6 +36,26 @@ async fn a_reply_whose_body_is_lost_is_asked_for_again() {
     browser.close().await;
 }
 
+/// No policy refunds a customer who has the verdict by mail, nor one to whom it was given.
+#[tokio::test]
+async fn a_review_with_a_sentence_of_the_api_promises_no_refund() {
+    let server = "
+      window.fetch = async () => Response.json(
+        window.isPaid ? { status: 'in_review' } : { status: 'in_review', message: 'Someone reads it.' },
+        { status: 202 });";
+    let browser = Browser::at_result("cs_test_served", server).await;
+    browser.see("#review").await;
+    let text = browser.text("#review").await;
+    assert!(text.contains("Someone reads it.") && !text.contains("refunded"), "{text}");
+    assert!(!text.contains("Your payment has arrived"), "{text}");
+    assert!(!browser.exact_text("#live").await.contains("refunded"));
+    // A dispute that is won makes the promise true.
+    browser.run("window.isPaid = true; document.dispatchEvent(new Event('visibilitychange')); return null").await;
+    browser.see("#review-promise").await;
+    assert!(!browser.sees("#review-message").await);
+    browser.close().await;
+}
+
 /// The gateway answers instead of our function, as while more calls come than the function may run, or something between
 /// answers. That says nothing about the sale: the page asks again.
 #[tokio::test]

@@ -104,9 +104,14 @@
     show("pending", title, delayed ? message : `${title}. It appears here by itself.`);
   };
 
-  const showReview = () => {
-    show("review", "A person is looking at your verdict",
-      "A person is looking at your verdict. It will be delivered, or your payment refunded, within 24 hours.");
+  const showReview = (message) => {
+    // The server has a sentence where no refund may be promised: it takes the place of our own words.
+    const isStated = typeof message === "string";
+    byId("review-promise").hidden = isStated;
+    byId("review-message").hidden = !isStated;
+    setText("review-message", message);
+    const spoken = isStated ? message : "It will be delivered, or your payment refunded, within 24 hours.";
+    show("review", "A person is looking at your verdict", `A person is looking at your verdict. ${spoken}`);
   };
 
   // When the money went back, where it did.
@@ -383,7 +388,7 @@
     }
     if (response.status === 202) {
       const inReview = reply.status === "in_review";
-      if (inReview) showReview();
+      if (inReview) showReview(reply.message);
       else showPending(reply.message, reply.next_attempt_at);
       askAgain(Math.max(retryAfter(response), inReview ? REVIEW_WAIT : 0));
       return;

@@ -20,8 +20,13 @@ pub(crate) fn pending() -> Reply {
     Reply::json(202, &json!({ "status": "pending" })).header("retry-after", RETRY_AFTER)
 }
 
-pub(crate) fn in_review() -> Reply {
-    Reply::json(202, &json!({ "status": "in_review" }))
+pub(crate) fn in_review(sale: &Sale) -> Reply {
+    let mut body = json!({ "status": "in_review" });
+    // The page's own sentence promises that the verdict is delivered, or the payment refunded, within 24 hours.
+    if !sale.gives_money_back() {
+        body["message"] = texts::IN_REVIEW_WITHOUT_REFUND.into();
+    }
+    Reply::json(202, &body)
 }
 
 /// The reply for an unpaid session.
@@ -157,7 +162,7 @@ mod tests {
         for reply in [
             not_found(),
             pending(),
-            in_review(),
+            in_review(&sale_with(Money::Kept)),
             unpaid(&Unpaid::Open("https://pay.example".to_owned())),
             unpaid(&Unpaid::InProcess),
             unpaid(&Unpaid::Free),
@@ -209,6 +214,25 @@ mod tests {
         let decided = sale_with(Money::RefundAuthorised { authorisation, at }).with("mail", sent);
         let body: Value = serde_json::from_str(declined(&decision(people()), &decided).body()).unwrap();
         assert_eq!(body["error"], format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK));
+    }
+
+    /// A follow-up's money is its session's.
+    #[test]
+    fn a_review_promises_no_refund_where_no_policy_makes_one() {
+        let at = Timestamp::from_seconds(0);
+        let kept = || sale_with(Money::Kept);
+        let cases = [
+            (kept(), false),
+            (kept().with("mail", domain::mail::Mail::Sent { at }), true),
+            (kept().with("given", true), true),
+            (sale_with(Money::Disputed { at, refund: None, bounced: false }), true),
+            (Sale::ordered(SessionId::parse("cs_test_1").unwrap().followup(), at), true),
+        ];
+        for (sale, has_message) in cases {
+            let body: Value = serde_json::from_str(in_review(&sale).body()).unwrap();
+            let message = has_message.then_some(texts::IN_REVIEW_WITHOUT_REFUND);
+            assert_eq!((body["status"].as_str(), body["message"].as_str()), (Some("in_review"), message), "{sale:?}");
+        }
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Retrieval<'_> {
                 }
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(sale).await } else { replies::pending() }
             }
-            Fulfilment::InReview { .. } => replies::in_review(),
+            Fulfilment::InReview { .. } => replies::in_review(&sale.value),
             Fulfilment::Erased { .. } => replies::erased(),
             // The session may have been paid meanwhile. If that payment went back too, nothing is ordered for it.
             Fulfilment::Failed { .. } if sale.value.not_paid().is_some() && sale.value.is_money_kept() => {
@@ -280,10 +280,7 @@ impl Retrieval<'_> {
             Change::of(&event, &context, ()).alerting(alert)
         };
         match self.ports.journal.commit(sale, hold).await {
-            Ok(held) => {
-                held.settle().await;
-                replies::in_review()
-            }
+            Ok(held) => replies::in_review(&held.settle().await.0.value),
             Err(error) => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
         }
     }

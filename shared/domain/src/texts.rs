@@ -48,6 +48,11 @@ pub const MAILED_WHEN_READY: &str = ", and we email it to you as soon as it is r
 /// Its end if the order has none.
 pub const HERE_WHEN_READY: &str = " as soon as it is ready.";
 
+/// A verdict is held, and no policy refunds its payment: the page shows this instead of its promise that the verdict is
+/// delivered, or the payment refunded, within 24 hours.
+pub const IN_REVIEW_WITHOUT_REFUND: &str = "Someone at 42 Sisters AI reads this verdict, and it appears on this page \
+    as soon as they approve it. If you have it by email, you do not have to wait for them.";
+
 /// Shown above a regenerated verdict that may differ from the mailed one: the spec's note (Regen Consistency,
 /// tertiary output), with the last sentence made fit for a page.
 pub const REGENERATED_NOTICE: &str = "NOTE: Due to a technical condition, the verdict on your results page may \
@@ -305,7 +310,7 @@ mod tests {
     use super::*;
 
     /// The texts of pages and of the chat, which are not mailed.
-    const SHOWN: [&str; 19] = [
+    const SHOWN: [&str; 20] = [
         ANALYSIS_FAILED,
         FAILED_AND_REFUNDED,
         FAILED_AND_RETURNED,
@@ -319,6 +324,7 @@ mod tests {
         TRYING_AGAIN,
         MAILED_WHEN_READY,
         HERE_WHEN_READY,
+        IN_REVIEW_WITHOUT_REFUND,
         REGENERATED_NOTICE,
         MONEY_IS_BACK,
         MONEY_IF_NOT_ALLOWED,
