@@ -105,8 +105,8 @@ impl Simulator<'_> {
         Ok(())
     }
 
-    /// Checks what each customer finds on the page of a sale that has ended. From here on effects take no time and have no
-    /// faults, so one poll completes a request.
+    /// Checks what each customer finds on the page of a sale that has ended. From here on effects take no time and have
+    /// no faults, so one poll completes a request.
     pub(super) fn pages_at_rest(&self) -> Checked {
         self.world.surround(Box::new(|_, _| Passage::default()));
         for customer in self.customers.iter().filter(|it| it.follow_up.is_none()) {
@@ -136,8 +136,8 @@ impl Simulator<'_> {
     }
 }
 
-/// The statuses that the page of a sale may have after this end (functions/result/src/retrieve.rs). `None`: at rest no sale
-/// ends so, or the end does not decide it.
+/// The statuses that the page of a sale may have after this end (functions/result/src/retrieve.rs). `None`: at rest no
+/// sale ends so, or the end does not decide it.
 fn page_statuses(end: End, sale: Option<&Sale>) -> Option<&'static [u16]> {
     let statuses: &'static [u16] = match end {
         End::Delivered | End::PageOnly | End::MailUndecided => &[200],
