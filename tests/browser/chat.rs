@@ -157,6 +157,7 @@ async fn a_reply_is_read_sentence_by_sentence_while_the_model_writes_it() {
     assert_eq!(browser.exact_text("#live").await, "AETHER is writing.", "also to screen readers");
     browser.stack.control("release", json!({})).await;
     says(&browser, &[whole], false).await;
+    assert_eq!(browser.exact_text("#live").await, format!("AETHER: {whole} Two free exchanges are left."));
     assert!(!browser.sees("#waiting").await);
     browser.assert_accessible("chat-streamed").await;
 

@@ -13,6 +13,7 @@ mod chat_faults;
 mod chat_links;
 mod chat_plans;
 mod chat_sessions;
+mod chat_spoken;
 mod chat_use;
 mod driver;
 mod follow_up;

@@ -27,8 +27,9 @@
     for (const name of states) byId(name).hidden = name !== state;
     if (focus) byId(`${state}-title`).focus();
   };
+  // Says a sentence to screen readers, unless the page shows only who helps.
   const say = (sentence) => {
-    byId("live").textContent = sentence;
+    byId("live").textContent = byId("care").hidden ? sentence : "";
   };
   const problem = (id, sentence) => {
     byId(id).textContent = sentence;
@@ -120,6 +121,7 @@
   const REMEMBERED = byId("memory-text").textContent;
   // Takes off the page what was said by and to the person who was signed in, and the address where they pay.
   const clearCustomer = () => {
+    say("");
     byId("thread").replaceChildren();
     clearBridge();
     paymentPage = null;
@@ -175,6 +177,7 @@
     return article;
   };
   const names = { "first view": "First view", "second view": "Second view" };
+  const nameOf = (voice) => names[voice] ?? voice;
   // The replies to one message: their whole sentences while they are written, then the replies themselves.
   const view = () => {
     const group = document.createElement("div");
@@ -196,7 +199,7 @@
       }
       replies.forEach(({ voice }, index) => {
         if (said.has(voice)) return;
-        said.set(voice, entry(names[voice] ?? voice, ""));
+        said.set(voice, entry(nameOf(voice), ""));
         group.insertBefore(said.get(voice).article, group.children[index] ?? null);
       });
     };
@@ -337,6 +340,7 @@
     if (field === "message") draft(null);
     fillCare(answer.error, answer);
     show("care");
+    say("");
     scrollTo(0, 0);
   };
   byId("care-back").addEventListener("click", () => {
@@ -404,7 +408,11 @@
     const isSettled = !isUncertain || SETTLING.includes(status);
     if (isSettled) pending(null);
     if (status === 200) {
-      if (answer.free_left !== undefined) tellPlan("free", answer.free_left);
+      const isFree = answer.free_left !== undefined;
+      if (isFree) tellPlan("free", answer.free_left);
+      // Said once and whole: of a region that is busy or grows, screen readers say nothing, or all with each sentence.
+      const spoken = answer.replies.map(({ voice, text }) => `${nameOf(voice)}: ${text}`);
+      say([...spoken, answer.notice ?? "", isFree ? byId("plan").textContent : ""].filter(Boolean).join(" "));
       await replies.end(answer, true);
       if (answer.free_left === 0 && !returned()) byId("offer").hidden = false;
     } else {
