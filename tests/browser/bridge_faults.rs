@@ -231,6 +231,29 @@ async fn an_older_look_does_not_replace_what_is_newer() {
     browser.close().await;
 }
 
+/// Screen readers say only what is added to the thread. The customer comes back with and without a new message.
+#[tokio::test]
+async fn a_look_adds_only_what_is_new_to_the_thread() {
+    let browser = open(&format!("{MEMBER}{THREAD}")).await;
+    bridge_shows(&browser, &["First."]).await;
+    let path = "GET /api/chat/bridge/messages";
+    let watch = "window.added = []; window.node = document.querySelector('#bridge-thread .said'); \
+                 const added = (changes) => changes.flatMap(({ addedNodes }) => [...addedNodes]).map(({ id }) => id); \
+                 new MutationObserver((changes) => window.added.push(...added(changes))) \
+                   .observe(byId('bridge-thread'), { childList: true }); \
+                 window.look(); return null";
+    browser.run(watch).await;
+    reads(&browser, path, 2).await;
+    let replied = format!(
+        "const [first, second] = ['First.', 'Second.'].map((text) => window.thread(text)[1].messages[0]); \
+         window.replies['{path}'] = [200, {{ messages: [first, second] }}]; window.look(); return null"
+    );
+    browser.run(&replied).await;
+    bridge_shows(&browser, &["First.", "Second."]).await;
+    assert_eq!(browser.run("return [window.added, window.node.isConnected]").await, json!([["bridge-Second."], true]));
+    browser.close().await;
+}
+
 /// A thread that cannot be downloaded: the page says so, and saves nothing.
 #[tokio::test]
 async fn a_thread_that_cannot_be_downloaded_shows_the_sentence() {

@@ -574,8 +574,11 @@
     const { messages } = thread.answer;
     const written = byId("bridge-say").hidden ? "" : byId("bridge-message").value.trim();
     tellBridge(bridge.answer);
-    byId("bridge-thread").replaceChildren();
-    messages.forEach(bridgeEntry);
+    // What is shown is left alone: nobody loses their place in it, and screen readers say only what is new.
+    const shown = [...byId("bridge-thread").children].map(({ id }) => id);
+    const isKept = shown.every((id, place) => id === `bridge-${messages[place]?.id}`);
+    if (!isKept) byId("bridge-thread").replaceChildren();
+    messages.slice(isKept ? shown.length : 0).forEach(bridgeEntry);
     byId("bridge-thread").hidden = messages.length === 0;
     byId("bridge-keep").hidden = bridge.answer.state === "offered";
     // What is not confirmed has arrived nevertheless, or was in the box of a page before this one.
