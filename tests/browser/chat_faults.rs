@@ -85,6 +85,7 @@ async fn a_message_that_is_refused_joins_what_was_written_meanwhile() {
 async fn a_memory_that_cannot_be_read_is_not_shown_as_an_empty_one() {
     let browser = open("window.replies['GET /api/chat/memory'] = [503, {}];").await;
     assert!(browser.text("#unread").await.contains("They are kept."));
+    assert_eq!(browser.exact_text("#live").await, browser.exact_text("#unread").await, "also to screen readers");
     assert!(!browser.sees("#empty").await);
     browser.assert_accessible("chat-unread").await;
     browser.close().await;

@@ -112,6 +112,7 @@ async fn a_payment_is_confirmed_on_the_way_back() {
     browser.before_every_page(UNREPORTED).await;
     browser.visit("/chat?subscribed=1").await;
     assert_eq!(browser.text("#confirming").await, "Your payment is being confirmed.");
+    assert_eq!(browser.exact_text("#live").await, "Your payment is being confirmed.");
     assert!(!browser.sees("#offer").await);
     browser.assert_accessible("chat-confirming").await;
     browser.submit("#message", "Should we open a second bakery by the harbour?", "#send").await;
@@ -129,6 +130,7 @@ async fn a_payment_is_confirmed_on_the_way_back() {
     browser.visit("/chat?subscribed=1#impatient").await;
     let told = "document.getElementById('confirming').textContent.startsWith('Your payment is not confirmed yet.')";
     browser.becomes(told, json!(true)).await;
+    assert!(browser.exact_text("#live").await.starts_with("Your payment is not confirmed yet."));
     assert!(!browser.sees("#offer").await);
     browser.close().await;
 }

@@ -9,11 +9,13 @@ const LISTEN: &str = "
   addEventListener('DOMContentLoaded', () => new MutationObserver(() => window.spoken.push(byId('live').textContent))
     .observe(byId('live'), { childList: true }));";
 
-/// The conversation itself is busy and grows by sentences, so it says nothing. The reply leaves the page with its customer.
+/// The conversation itself is busy and grows by sentences, so it says nothing. The reply leaves the page with its
+/// customer.
 #[tokio::test]
 async fn a_reply_is_said_once_and_whole() {
     let replies = "
-      const replies = [{ voice: 'first view', text: 'Count first. Then ask.' }, { voice: 'second view', text: 'Wait.' }];
+      const [first, second] = ['Count first. Then ask.', 'Wait.'];
+      const replies = [{ voice: 'first view', text: first }, { voice: 'second view', text: second }];
       window.replies['POST /api/chat/exchanges'] = [200, { replies, notice: 'In general.', free_left: 1 }];
       window.replies['DELETE /api/chat/session'] = [200, {}];";
     let browser = open(&format!("{LISTEN}{replies}")).await;
@@ -45,5 +47,24 @@ async fn nothing_is_said_beside_who_helps() {
     browser.becomes("byId('send').getAttribute('aria-disabled')", json!("false")).await;
     assert!(browser.sees("#care").await);
     assert_eq!(browser.exact_text("#live").await, "");
+    browser.close().await;
+}
+
+/// Sent with the keyboard, the box has the focus already, and no screen reader says its description again.
+#[tokio::test]
+async fn the_numbers_to_call_are_said() {
+    let declined = "
+      const resources = [{ name: 'Emergency', contact: '911' }, { name: 'Health line', contact: '811' }];
+      const declined = { error: 'Please call.', emergency: true, suggested_actions: ['Do not wait.'], resources };
+      window.replies['POST /api/chat/exchanges'] = [422, declined];";
+    let browser = open(declined).await;
+    browser.type_into("#message", "He cannot breathe.").await;
+    // Ctrl and Enter.
+    let send = "byId('message').dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true })); \
+                return null";
+    browser.run(send).await;
+    assert_eq!(browser.text("#message-error").await, "Please call.");
+    assert_eq!(browser.exact_text("#live").await, "Do not wait. Emergency: 911. Health line: 811.");
+    browser.assert_accessible("chat-emergency").await;
     browser.close().await;
 }

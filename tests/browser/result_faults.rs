@@ -10,13 +10,16 @@ async fn a_lost_connection_is_survived() {
     let server = "window.fetch = async () => { if (!window.isBack) throw new TypeError('lost'); \
                   return Response.json({ status: 'in_review' }, { status: 202 }); };";
     let browser = Browser::at_result("cs_test_offline", server).await;
-    assert_eq!(browser.text("#offline").await, "The connection was lost. This page tries again by itself.");
+    let lost = "The connection was lost. This page tries again by itself.";
+    assert_eq!(browser.text("#offline").await, lost);
+    assert_eq!(browser.exact_text("#live").await, lost);
     browser.run("window.isBack = true; return null").await;
     browser.see("#review").await;
     assert!(!browser.sees("#offline").await);
     // It is said during a review, too.
     browser.run("window.isBack = false; document.dispatchEvent(new Event('visibilitychange')); return null").await;
     browser.see("#offline").await;
+    assert_eq!(browser.exact_text("#live").await, lost);
     assert!(browser.sees("#review").await);
     browser.close().await;
 }

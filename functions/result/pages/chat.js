@@ -27,7 +27,8 @@
     for (const name of states) byId(name).hidden = name !== state;
     if (focus) byId(`${state}-title`).focus();
   };
-  // Says a sentence to screen readers, unless the page shows only who helps.
+  // Says a sentence to screen readers, unless the page shows only who helps. They say what changes in this region, which
+  // is there from the start, and not what appears with its text.
   const say = (sentence) => {
     byId("live").textContent = byId("care").hidden ? sentence : "";
   };
@@ -294,6 +295,7 @@
   const confirming = (sentence) => {
     byId("confirming").textContent = sentence;
     byId("confirming").hidden = sentence === "";
+    if (sentence !== "") say(sentence);
   };
   // Asks for the plan until the payment gives access. Until then nothing is offered to a customer who has just paid.
   const confirm = async () => {
@@ -329,6 +331,8 @@
   const refuse = (sentence, lines = []) => {
     problem("message-error", sentence);
     fillList("message-lines", lines);
+    // The box may have the focus already: then nobody hears its description, which has the lines.
+    if (lines.length > 0) say(lines.map((line) => (line.textContent ?? line).replace(/[^.?!]$/u, "$&.")).join(" "));
     byId("message").toggleAttribute("aria-invalid", false);
     if (sentence !== "") byId("message").setAttribute("aria-invalid", "true");
   };
@@ -730,7 +734,10 @@
   const recall = async (repeated) => {
     const { status, answer } = await call("GET", `/api/chat/memory?newest=${SHOWN_EXCHANGES}`);
     byId("unread").hidden = status === 200;
-    if (status !== 200) return tellEmpty();
+    if (status !== 200) {
+      say(byId("unread").textContent);
+      return tellEmpty();
+    }
     byId("earlier").hidden = !answer.earlier;
     byId("thread").replaceChildren();
     const others = answer.events.filter(({ key }) => repeated === undefined || key !== repeated);

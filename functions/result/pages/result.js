@@ -367,6 +367,7 @@
       if (!byId("result").hidden) return askAgain(DEFAULT_WAIT);
       if (!byId("problem").hidden) showMoment();
       if (byId("review").hidden) byId("pending").hidden = false;
+      if (byId("offline").hidden) setText("live", byId("offline").textContent);
       byId("offline").hidden = false;
       askAgain(DEFAULT_WAIT);
       return;
