@@ -97,6 +97,21 @@ async fn a_verdict_that_is_being_written_is_waited_for() {
     browser.close().await;
 }
 
+/// After a minute and a half the page says, also to screen readers, that nothing is lost.
+#[tokio::test]
+async fn a_verdict_that_takes_longer_than_usual_is_said() {
+    let server = "const now = Date.now; window.skipped = 0; Date.now = () => now() + window.skipped; \
+                  window.fetch = async () => Response.json({ status: 'pending' }, { status: 202 });";
+    let browser = Browser::at_result("cs_test_slow", server).await;
+    browser.see("#pending-details").await;
+    assert!(!browser.sees("#slow").await);
+    let later = "window.skipped = 95000; document.dispatchEvent(new Event('visibilitychange')); return null";
+    browser.run(later).await;
+    assert!(browser.text("#slow").await.starts_with("This is taking longer than usual. Nothing is lost"));
+    assert_eq!(browser.exact_text("#live").await, browser.exact_text("#slow").await);
+    browser.close().await;
+}
+
 #[tokio::test]
 async fn nothing_moves_for_those_who_ask_for_less_motion() {
     let browser = Browser::at_result("cs_test_waiting", "window.fetch = () => new Promise(() => {})").await;

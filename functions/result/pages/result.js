@@ -101,7 +101,8 @@
     const known = !Number.isNaN(next.getTime());
     byId("next-attempt").hidden = !known;
     if (known) setText("next-attempt-at", next.toLocaleTimeString("en-CA", { timeStyle: "short", hourCycle: "h23" }));
-    show("pending", title, delayed ? message : `${title}. It appears here by itself.`);
+    const usual = byId("slow").hidden ? `${title}. It appears here by itself.` : byId("slow").textContent;
+    show("pending", title, delayed ? message : usual);
   };
 
   const showReview = (message) => {
