@@ -13,6 +13,27 @@ async fn it_is_accessible_in_both_colour_schemes() {
     browser.close().await;
 }
 
+/// Larger text by the browser's settings on a phone, and the spacing of WCAG 1.4.12 in the narrowest window of 1.4.10.
+#[tokio::test]
+async fn larger_and_wider_text_fits_into_a_phone() {
+    let browser = Browser::at("/").await;
+    for (width, style) in [
+        (320, ""),
+        (320, "* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important; }"),
+        (360, "html { font-size: 20px; }"),
+        (360, "html { font-size: 24px; }"),
+        (360, "html { font-size: 32px; }"),
+    ] {
+        browser.viewport((width, 780)).await;
+        let restyle = format!(
+            "const sheet = new CSSStyleSheet(); sheet.replaceSync('{style}'); document.adoptedStyleSheets = [sheet]; \
+             return document.documentElement.scrollWidth"
+        );
+        assert_eq!(browser.run(&restyle).await, width, "{style}");
+    }
+    browser.close().await;
+}
+
 #[tokio::test]
 async fn an_empty_question_is_refused_beside_the_field() {
     let browser = Browser::at("/").await;
