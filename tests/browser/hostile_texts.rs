@@ -1,6 +1,7 @@
 //! Texts that try to inject markup or code, and a customer's words that pages must not show.
 
 use crate::browser::{Browser, VERDICT};
+use crate::chat_faults::{MEMBER, open};
 use crate::result_page::{buyer, verdict};
 use crate::stack::unique;
 use serde_json::json;
@@ -63,6 +64,31 @@ async fn a_text_has_the_direction_of_its_language() {
     };
     assert_eq!(browser.run(&distances("#query")).await, true, "the question begins at the right");
     assert_eq!(browser.run(&distances("#summary")).await, false, "the verdict begins at the left");
+    browser.close().await;
+}
+
+/// The languages that are declared for all elements of a selector.
+fn languages(selector: &str) -> String {
+    format!("[...document.querySelectorAll('{selector}')].map((words) => words.closest('[lang]').lang)")
+}
+
+/// A customer's own words are not declared English: screen readers read them in their user's own voice, and spelling
+/// checks use their user's own language.
+#[tokio::test]
+async fn a_customers_words_have_no_declared_language() {
+    let verdict = json!({ "verdict": "AMBER", "summary": "Only with a lease." });
+    let reply = json!({ "tier": "strategy", "query": "Et si on ouvrait ?", "verdict": verdict });
+    let server = format!("window.fetch = async () => Response.json({{ ...{reply}, followup: {reply} }});");
+    let browser = Browser::at_result("cs_test_french", &server).await;
+    browser.becomes(&languages("textarea, .submission"), json!(["", "", "", ""])).await;
+    browser.becomes(&languages("#summary"), json!(["en-CA"])).await;
+    browser.visit("/").await;
+    browser.becomes(&languages("textarea"), json!([""])).await;
+    browser.close().await;
+
+    let browser = open(MEMBER).await;
+    browser.becomes(&languages("textarea, .submission, .own .prose"), json!(["", "", "", ""])).await;
+    browser.becomes(&languages(".said:not(.own) .prose"), json!(["en-CA"])).await;
     browser.close().await;
 }
 

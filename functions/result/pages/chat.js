@@ -160,6 +160,8 @@
     const heading = document.createElement("h2");
     const words = document.createElement("p");
     article.className = who === "You" ? "said own" : "said";
+    // Customers write in any language; ours is the page's.
+    if (who === "You") words.lang = "";
     heading.textContent = who;
     words.className = "prose";
     words.textContent = text;
