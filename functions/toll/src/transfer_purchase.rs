@@ -9,7 +9,7 @@ use audit::{Change, CommitError, TollStatus};
 use domain::{
     Metric, SessionId, Timestamp,
     ports::{Transfer, Versioned},
-    toll::{Offer, Purchase, Stage},
+    toll::{Offer, Purchase, SEVERAL, Stage},
 };
 use runtime::{http::Reply, telemetry};
 
@@ -41,6 +41,21 @@ impl PaidRequest<'_> {
             Ok(Transfer::Paid { payer }) => self.begin(fresh(id, &payer), None).await,
             Ok(Transfer::Other { payer, amount, is_late }) => {
                 self.buys_nothing(transaction, of_amount(fresh(id, &payer), amount), amount, is_late).await
+            }
+            Ok(Transfer::Several(mut payers)) => {
+                let why = "the transaction has several transfers to us, and buys only with one";
+                payers.retain(|paid| paid.amount >= WORTH_RETURNING);
+                let payer = match payers.as_slice() {
+                    [] => {
+                        self.not_taken(TollStatus::PaymentRejected, why).await;
+                        return Ok(self.required(why));
+                    }
+                    [one] => one.payer.clone(),
+                    _ => SEVERAL.to_owned(),
+                };
+                let purchase = fresh(id, &payer);
+                let purchase = Versioned { value: purchase.value.of_payers(payers), ..purchase };
+                self.owe(transaction, purchase, why).await
             }
             Ok(Transfer::Signed { payer, nonce, amount }) => {
                 // Under the id of the signed payment, so that the signature cannot buy as well.

@@ -3,7 +3,7 @@
 
 mod support;
 
-use domain::toll::{List, Stage};
+use domain::toll::{List, Paid, PaidBy, SEVERAL, Stage};
 use std::time::Duration;
 use support::*;
 use testkit::{Fault, Plan};
@@ -89,6 +89,37 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
         assert_eq!(show(&world, "/query", TRANSACTION).status(), 402);
         assert!(purchase(&world).is_none());
     }
+}
+
+/// A bundle of two payers: whoever shows it first gets neither an answer nor the other's money.
+#[test]
+fn the_transfers_of_one_transaction_are_owed_to_their_own_payers() {
+    let part = |payer: &str, amount| PaidBy { payer: payer.to_owned(), amount };
+    let bundle = |first: u64, beside: Vec<PaidBy>| {
+        let world = transferred(first);
+        world.state().chain.beside.insert(TRANSACTION.to_owned(), beside);
+        world
+    };
+    let shared = bundle(50_000, vec![part("0x2", 1_000_000)]);
+    for path in ["/query", "/query/premium"] {
+        assert_eq!(show(&shared, path, TRANSACTION).status(), 409, "{path}");
+    }
+    let found = purchase(&shared).unwrap();
+    assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
+    assert_eq!(found.payers(), [part("0x1", 50_000), part("0x2", 1_000_000)]);
+    assert!(matches!(found.paid(), Paid::Transferred { payer, .. } if payer == SEVERAL));
+    assert!((found.dollars() - 1.05).abs() < f64::EPSILON);
+    let alerts = shared.state().alerts.iter().filter(|alert| alert.line.contains("each payer's part")).count();
+    assert_eq!((alerts, shared.state().prompts.len()), (1, 0));
+    // What is not worth returning is left out, and then one payer may be left, or none.
+    let small = bundle(75_000, vec![part("0x2", 9_999)]);
+    assert_code(&show(&small, "/query", TRANSACTION), 409, "owed");
+    let found = purchase(&small).unwrap();
+    assert!(matches!(found.paid(), Paid::Transferred { payer, .. } if payer == "0x1"));
+    assert!(found.payers().is_empty() && (found.dollars() - 0.075).abs() < f64::EPSILON);
+    let nothing = bundle(9_999, vec![part("0x2", 9_999)]);
+    assert_eq!(show(&nothing, "/query", TRANSACTION).status(), 402);
+    assert!(purchase(&nothing).is_none());
 }
 
 /// Its payer, or a facilitator of its own, has submitted it, and shows the transaction instead of the payment.

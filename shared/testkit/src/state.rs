@@ -22,7 +22,7 @@ use domain::{
     sale::Draft,
     smoke::Facts,
     suppression::Suppression,
-    toll::{CorpusVersion, Named, Purchase},
+    toll::{CorpusVersion, Named, PaidBy, Purchase},
 };
 use serde_json::Value;
 use std::{
@@ -54,6 +54,8 @@ pub struct Chain {
     pub behind: i64,
     /// Transfers that were made before the purchase: payer and amount, by transaction.
     pub transfers: BTreeMap<String, (String, u64)>,
+    /// The other transfers to us in such a transaction.
+    pub beside: BTreeMap<String, Vec<PaidBy>>,
     /// When such a transfer was made, in milliseconds; one without an entry is new.
     pub transferred_at: BTreeMap<String, i64>,
     /// The number of payments that the facilitator submitted and the chain accepted.

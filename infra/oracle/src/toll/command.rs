@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use domain::{
     Operator, SessionId, Timestamp,
     ports::{AuditObjects, Clock, Purchases, Versioned},
-    toll::{List, PREFIX, Paid, Purchase, Stage},
+    toll::{List, PREFIX, Paid, PaidBy, Purchase, Stage},
 };
 use runtime::System;
 use serde::Serialize;
@@ -185,7 +185,8 @@ async fn find(
 fn matches(purchase: &Purchase, wanted: &str) -> bool {
     let (payer, _) = payer(purchase);
     let names = [purchase.id().reference(), purchase.id().as_str(), payer, purchase.transaction().unwrap_or_default()];
-    names.into_iter().any(|name| !name.is_empty() && name.eq_ignore_ascii_case(wanted))
+    let payers = purchase.payers().iter().map(|paid| paid.payer.as_str());
+    names.into_iter().chain(payers).any(|name| !name.is_empty() && name.eq_ignore_ascii_case(wanted))
 }
 
 fn payer(purchase: &Purchase) -> (&str, &str) {
@@ -219,18 +220,28 @@ fn row(purchase: &Purchase) -> Value {
             "lapsed: the chain did not show for a day where the payment went; look for the money"
         }
         Stage::Lapsed { .. } => "lapsed: the chain did not show for a day where the payment went; dealt with",
-        Stage::Owed { resolved: false, .. } => "settled without an answer: give the money back",
-        Stage::Owed { .. } => "settled without an answer, and dealt with",
+        Stage::Owed { resolved: true, .. } => "settled without an answer, and dealt with",
+        Stage::Owed { .. } if purchase.payers().is_empty() => "settled without an answer: give the money back",
+        Stage::Owed { .. } => "settled without an answer: give each payer's part back",
     };
-    json!({
+    let mut row = json!({
         "purchase": purchase.id().reference(), "endpoint": purchase.offer().path(),
         "amount_usdc": purchase.dollars(), "payer": payer, "network": network,
         "transaction": purchase.transaction(), "received_at": purchase.received_at().to_iso(), "why": why,
-    })
+    });
+    if !purchase.payers().is_empty() {
+        let part = |paid: &PaidBy| json!({ "payer": paid.payer, "amount_usdc": paid.dollars() });
+        row["payers"] = purchase.payers().iter().map(part).collect();
+    }
+    row
 }
 
 fn table(rows: &[Value], width: usize) -> String {
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or("-").to_owned();
+    let parts = |row: &Value| -> String {
+        let payers = row["payers"].as_array().into_iter().flatten();
+        payers.map(|paid| format!("; {} of {}", paid["amount_usdc"], text(paid, "payer"))).collect()
+    };
     let line = |row: &Value| output::Row {
         cells: vec![
             text(row, "purchase"),
@@ -238,7 +249,7 @@ fn table(rows: &[Value], width: usize) -> String {
             row["amount_usdc"].to_string(),
             text(row, "payer"),
         ],
-        below: format!("{}; transaction {}", text(row, "why"), text(row, "transaction")),
+        below: format!("{}; transaction {}{}", text(row, "why"), text(row, "transaction"), parts(row)),
     };
     output::table(&["PURCHASE", "SINCE (UTC)", "USDC", "PAYER"], rows.iter().map(line), width)
 }

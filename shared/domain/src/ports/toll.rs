@@ -3,7 +3,7 @@
 use super::{SaveError, StorageError, Store, Versioned};
 use crate::{
     SessionId, Timestamp,
-    toll::{CorpusVersion, List, Named, Purchase, SignedPayment},
+    toll::{CorpusVersion, List, Named, PaidBy, Purchase, SignedPayment},
 };
 use async_trait::async_trait;
 
@@ -95,6 +95,8 @@ pub enum Transfer {
         /// Whether it is too old to buy anything.
         is_late: bool,
     },
+    /// It paid us by several transfers, so it buys nothing: what each payer has transferred.
+    Several(Vec<PaidBy>),
     /// It submitted a signed transfer to us, which buys by its signature. The signature may never have reached us.
     Signed {
         /// The payer, in lower case.

@@ -15,7 +15,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use paid::{Paid, SignedPayment};
+pub use paid::{Paid, PaidBy, SEVERAL, SignedPayment};
 pub use stage::{Answered, Claimed, List, Problem, Refused, Stage};
 
 use crate::{
@@ -31,6 +31,9 @@ pub const PREFIX: &str = "cs_x402_";
 
 /// The number of repeated requests that are recorded; later ones are answered without a record.
 const MOST_RECORDED: u32 = 100;
+
+/// The most payers of a transaction that a purchase names.
+const MOST_PAYERS: usize = 100;
 
 /// After this many attempts at its answer that ended with an unusable reply, a purchase gets no further one, because
 /// such attempts are not paid for. Attempts without a reply are not counted: while no model replies, no purchase ends.
@@ -64,6 +67,9 @@ pub struct Purchase {
     /// The amount of a transfer that is not that of the offer, in millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transferred: Option<u64>,
+    /// What each payer of a transaction has transferred, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    payers: Vec<PaidBy>,
     received_at: Timestamp,
     stage: Stage,
     /// When the schedule last looked at it and could change nothing.
@@ -99,6 +105,7 @@ impl Purchase {
             query_hash,
             paid,
             transferred: None,
+            payers: Vec::new(),
             received_at,
             stage: Stage::Unanswered,
             looked_at: None,
@@ -143,6 +150,24 @@ impl Purchase {
     #[must_use]
     pub fn of_amount(self, amount: u64) -> Self {
         Self { transferred: Some(amount).filter(|amount| *amount != self.offer.price()), ..self }
+    }
+
+    /// The same purchase, for a transaction in which each of these has paid. The amount is their sum. Only the first
+    /// hundred are named, because the row is limited.
+    #[must_use]
+    pub fn of_payers(self, mut payers: Vec<PaidBy>) -> Self {
+        let sum = payers.iter().fold(0_u64, |sum, paid| sum.saturating_add(paid.amount));
+        if payers.len() < 2 {
+            payers.clear();
+        }
+        payers.truncate(MOST_PAYERS);
+        Self { payers, ..self.of_amount(sum) }
+    }
+
+    /// What each payer of the transaction has transferred; nothing if there is one payer.
+    #[must_use]
+    pub fn payers(&self) -> &[PaidBy] {
+        &self.payers
     }
 
     /// The amount that is paid, in dollars, in the form of the audit log.

@@ -234,7 +234,13 @@ async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) ->
         Ok(Transfer::Unconfirmed(_)) => {
             return give_up(ports, purchase, "the transfer that was shown is not on the chain any more").await;
         }
-        Ok(Transfer::Paid { .. } | Transfer::Other { .. } | Transfer::Signed { .. } | Transfer::Refused(_)) => {}
+        Ok(
+            Transfer::Paid { .. }
+            | Transfer::Several(_)
+            | Transfer::Other { .. }
+            | Transfer::Signed { .. }
+            | Transfer::Refused(_),
+        ) => {}
         Err(error) if !has_waited(&purchase.value, ports.journal.clock.now()) => return Err(error.into()),
         // The node has shown the transfer before, so the money is here.
         Err(error) => {

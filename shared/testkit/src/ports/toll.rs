@@ -13,7 +13,7 @@ use domain::{
         Corpora, Facilitator, FacilitatorError, Node, PaymentUse, Purchases, SaveError, StorageError, Transfer,
         Versioned,
     },
-    toll::{CorpusVersion, List, Named, Purchase, SignedPayment},
+    toll::{CorpusVersion, List, Named, PaidBy, Purchase, SignedPayment},
 };
 
 /// In milliseconds.
@@ -122,6 +122,11 @@ impl Node for World {
             let age = state.now - made;
             match state.chain.transfers.get(transaction) {
                 Some(_) if age > 48 * HOUR => Transfer::Refused("the transaction is too old".to_owned()),
+                Some((payer, paid)) if state.chain.beside.contains_key(transaction) => {
+                    let first = PaidBy { payer: payer.clone(), amount: *paid };
+                    let beside = state.chain.beside.get(transaction).into_iter().flatten();
+                    Transfer::Several([first].into_iter().chain(beside.cloned()).collect())
+                }
                 Some((payer, paid)) if *paid == amount && age <= HOUR => Transfer::Paid { payer: payer.clone() },
                 Some((payer, paid)) => Transfer::Other { payer: payer.clone(), amount: *paid, is_late: age > HOUR },
                 None => signed_transfer(state, transaction, amount)

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use domain::{
     Timestamp,
     ports::{Clock, Node, PaymentUse, StorageError, Transfer},
-    toll::SignedPayment,
+    toll::{PaidBy, SignedPayment},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -248,6 +248,10 @@ fn other(received: Received, is_late: bool) -> Transfer {
     Transfer::Other { payer: format!("{:#x}", received.from), amount: received.amount, is_late }
 }
 
+fn paid_by(received: Received) -> PaidBy {
+    PaidBy { payer: format!("{:#x}", received.from), amount: received.amount }
+}
+
 fn malformed(what: &'static str) -> StorageError {
     failed(format!("{what} is malformed"))
 }
@@ -287,6 +291,7 @@ impl Node for NodeClient {
             Err(error @ (TransferError::Unknown | TransferError::Unconfirmed(_))) => {
                 Transfer::Unconfirmed(error.to_string())
             }
+            Err(TransferError::Several(received)) => Transfer::Several(received.into_iter().map(paid_by).collect()),
             Err(TransferError::Amount(received)) => other(received, false),
             Err(TransferError::TooOld(received)) => other(received, true),
             Err(TransferError::Signed { received: Received { from, amount }, nonce }) => {

@@ -4,7 +4,7 @@ use crate::{network::Network, payment::Price};
 use alloy_primitives::{Address, B256, U64, U256, b256};
 use domain::Timestamp;
 use serde::Deserialize;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// The event of an ERC-20 transfer: `Transfer(address,address,uint256)`.
 pub(crate) const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
@@ -97,14 +97,20 @@ impl Transfer {
 /// Money that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Who sent it; the first of several.
+    /// Who sent it.
     pub from: Address,
-    /// The amount in millionths of a dollar; the sum of several transfers.
+    /// The amount in millionths of a dollar; the sum of this payer's transfers, if there are several.
     pub amount: u64,
 }
 
+impl Received {
+    fn new(from: Address, amount: U256) -> Self {
+        Self { from, amount: u64::try_from(amount).unwrap_or(u64::MAX) }
+    }
+}
+
 /// Why a transaction does not pay the price.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransferError {
     /// The node follows another chain.
     #[error("the node follows another chain")]
@@ -129,6 +135,10 @@ pub enum TransferError {
         /// The nonce of the signed transfer.
         nonce: B256,
     },
+    /// It pays us by several transfers. It has what each payer transferred, because a bundle of operations is one
+    /// transaction and its payers may know nothing of each other.
+    #[error("the transaction has several transfers to us")]
+    Several(Vec<Received>),
     /// It pays another amount.
     #[error("the transaction does not transfer the amount that is asked for")]
     Amount(Received),
@@ -140,7 +150,8 @@ pub enum TransferError {
     Forgotten,
 }
 
-/// Checks that this transaction paid this price. One transfer of exactly the price counts, not a sum of several. Of
+/// Checks that this transaction paid this price, by one transfer of exactly the price. A transaction with several
+/// transfers buys nothing, because it is one purchase: the others would be lost. A transfer beside signed ones buys. Of
 /// several signed transfers the error has the first.
 ///
 /// # Errors
@@ -179,19 +190,31 @@ pub fn check(look: &Look, transaction: &B256, price: &Price, now: Timestamp) -> 
     if age > FORGOTTEN.as_secs() {
         return Err(TransferError::Forgotten);
     }
-    let received = |amount: U256| Received { from, amount: u64::try_from(amount).unwrap_or(u64::MAX) };
+    let received = Received::new(from, value);
     if let Some(nonce) = nonce {
-        return Err(TransferError::Signed { received: received(value), nonce });
+        return Err(TransferError::Signed { received, nonce });
     }
-    let direct = || to_us.iter().filter(|(nonce, _)| nonce.is_none()).map(|(_, paid)| paid);
-    let exact = direct().find(|(_, value)| *value == U256::from(price.amount));
-    let all = direct().fold(U256::ZERO, |sum, (_, value)| sum.saturating_add(*value));
-    let received = received(all);
-    match exact {
-        _ if age > OLDEST.as_secs() => Err(TransferError::TooOld(received)),
-        None => Err(TransferError::Amount(received)),
-        Some((from, _)) => Ok(Transfer { transaction: *transaction, from: *from }),
+    let direct = || to_us.iter().filter(|(nonce, _)| nonce.is_none()).map(|(_, paid)| *paid);
+    if direct().count() > 1 {
+        return Err(TransferError::Several(by_payer(direct())));
     }
+    if age > OLDEST.as_secs() {
+        return Err(TransferError::TooOld(received));
+    }
+    if value != U256::from(price.amount) {
+        return Err(TransferError::Amount(received));
+    }
+    Ok(Transfer { transaction: *transaction, from })
+}
+
+/// What each payer transferred, in the order of the addresses.
+fn by_payer(transfers: impl Iterator<Item = (Address, U256)>) -> Vec<Received> {
+    let mut sums = BTreeMap::<Address, U256>::new();
+    for (from, value) in transfers {
+        let sum = sums.entry(from).or_default();
+        *sum = sum.saturating_add(value);
+    }
+    sums.into_iter().map(|(from, sum)| Received::new(from, sum)).collect()
 }
 
 /// Whether this transaction submitted the payer's signed transfer with this nonce as a payment of the price to us: the
@@ -209,12 +232,14 @@ pub fn submitted(receipt: &Receipt, price: &Price, payer: Address, nonce: B256) 
     receipt.status == U64::from(1) && followed.into_iter().any(|paid| paid == (payer, U256::from(price.amount)))
 }
 
-/// The payer and the value, if this event is a transfer of USDC to `pay_to`.
+/// The payer and the value, if this event is a transfer of USDC to `pay_to`. A transfer of nothing is left out, because
+/// anybody can make one in another's name.
 fn transfer(log: &Log, network: Network, pay_to: Address) -> Option<(Address, U256)> {
     let [event, from, to] = log.topics.as_slice() else { return None };
     let is_ours = log.address == network.usdc() && *event == TRANSFER && !log.removed;
     let is_to_us = *to == pay_to.into_word();
-    (is_ours && is_to_us && log.data.len() == 32).then(|| (Address::from_word(*from), U256::from_be_slice(&log.data)))
+    let value = (is_ours && is_to_us && log.data.len() == 32).then(|| U256::from_be_slice(&log.data))?;
+    (!value.is_zero()).then(|| (Address::from_word(*from), value))
 }
 
 #[cfg(test)]

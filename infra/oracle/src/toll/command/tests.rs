@@ -1,7 +1,7 @@
 //! Finds purchases in a world, and says what each of them is.
 
 use super::*;
-use domain::toll::{Answered, Claimed, Offer, purchase_id};
+use domain::toll::{Answered, Claimed, Offer, SEVERAL, purchase_id};
 use testkit::World;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_700_000_000);
@@ -110,6 +110,24 @@ fn a_purchase_says_what_is_known_of_its_money() {
     assert!(why(&exhausted).ends_with("no attempt follows"));
     let odd = transferred("d").of_amount(60_000);
     assert_eq!(row(&odd)["amount_usdc"], json!(0.06));
+}
+
+/// Otherwise the operator would send one payer the money of another.
+#[test]
+fn a_transaction_of_several_payers_names_each_with_its_part() {
+    let part = |payer: &str, amount| PaidBy { payer: payer.to_owned(), amount };
+    let paid = Paid::Transferred { transaction: "0xab".to_owned(), payer: SEVERAL.to_owned(), network: "n".to_owned() };
+    let id = purchase_id(&"d".repeat(64)).unwrap();
+    let purchase = Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), paid, NOW);
+    let mut owed = purchase.of_payers(vec![part("0x1", 60_000), part("0x2", 1_000_000)]);
+    owed.settled("0xab", true, NOW).unwrap();
+    let found = row(&owed);
+    assert_eq!((&found["payer"], &found["amount_usdc"]), (&json!("several"), &json!(1.06)));
+    let parts = json!([{ "payer": "0x1", "amount_usdc": 0.06 }, { "payer": "0x2", "amount_usdc": 1.0 }]);
+    assert_eq!(found["payers"], parts);
+    let shown = table(&[found], 120).replace(char::is_whitespace, "");
+    assert!(shown.contains("eachpayer'spart") && shown.contains("0.06of0x1;1.0of0x2"), "{shown}");
+    assert!(matches(&owed, "0x2") && !matches(&owed, "0x3"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The ways to pay a purchase.
 
-use crate::Timestamp;
+use crate::{Timestamp, toll::offer::dollars};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,6 +35,26 @@ impl std::fmt::Debug for SignedPayment {
     }
 }
 
+/// Stands for the payer of a transaction that several have paid.
+pub const SEVERAL: &str = "several";
+
+/// What one payer has transferred in a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaidBy {
+    /// The payer, in lower case.
+    pub payer: String,
+    /// The amount in millionths of a dollar.
+    pub amount: u64,
+}
+
+impl PaidBy {
+    /// The amount in dollars, in the form of the audit log.
+    #[must_use]
+    pub fn dollars(&self) -> f64 {
+        dollars(self.amount)
+    }
+}
+
 /// The payment of a purchase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -45,7 +65,7 @@ pub enum Paid {
     Transferred {
         /// The transaction.
         transaction: String,
-        /// The payer.
+        /// The payer; [`SEVERAL`] if the purchase names several.
         payer: String,
         /// The network (CAIP-2).
         network: String,

@@ -143,6 +143,19 @@ fn the_stages_of_an_earlier_version_are_read() {
     }
 }
 
+/// A row is limited, and the sum shows that more is owed than is named.
+#[test]
+fn the_payers_of_a_transaction_are_kept_with_their_sum() {
+    let part = |payer: u32| PaidBy { payer: format!("0x{payer}"), amount: 50_000 };
+    let one = purchase().of_payers(vec![PaidBy { amount: 75_000, ..part(1) }]);
+    assert!(one.payers().is_empty() && (one.dollars() - 0.075).abs() < f64::EPSILON);
+    let many = purchase().of_payers((0..101).map(part).collect());
+    assert_eq!((many.payers().len(), many.payers()[99].clone()), (100, part(99)));
+    assert!((many.dollars() - 5.05).abs() < 1e-9);
+    let stored = serde_json::to_value(&many).unwrap();
+    assert_eq!(serde_json::from_value::<Purchase>(stored).unwrap(), many);
+}
+
 /// Otherwise the evaluation of a question whose process died would leave no record.
 #[test]
 fn a_claim_has_its_evaluation() {
