@@ -16,7 +16,7 @@ fn answered(world: &World, arguments: &[&str]) -> Value {
 
 /// The content of the model's last request.
 async fn given(world: &World) -> Value {
-    let calls = world.calls("gemini", "generateContent").await;
+    let calls = world.calls("gemini", "streamGenerateContent").await;
     let body = &calls.last().expect("the model was asked")["request_body"];
     let body: Value = body.as_str().map_or_else(|| body.clone(), |text| serde_json::from_str(text).unwrap_or_default());
     let contents = body["contents"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();

@@ -459,8 +459,9 @@ fn attempts_at_a_model_that_hangs_are_not_counted() {
 
 #[test]
 fn attempts_with_an_unusable_reply_are_counted() {
-    let replies: [fn() -> Result<ModelReply, ModelError>; 6] = [
+    let replies: [fn() -> Result<ModelReply, ModelError>; 7] = [
         || Err(ModelError::Incomplete("MAX_TOKENS".to_owned())),
+        || Err(ModelError::cut_by_time()),
         || Err(ModelError::NoVerdict("SAFETY".to_owned())),
         || Ok(testkit::reply("Certainly! Here is your verdict.".to_owned())),
         || Ok(testkit::reply(json!({ "verdict": "GREEN" }).to_string())),

@@ -283,6 +283,7 @@ impl Model for Site {
         prompt: &Prompt,
         listener: &mut dyn Listener,
     ) -> Result<ModelReply, ModelError> {
+        self.arrive(Call::Ask);
         self.world.stream(model, prompt, listener).await
     }
 }

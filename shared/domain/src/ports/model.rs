@@ -26,6 +26,9 @@ pub struct ModelReply {
     pub status_warning: Option<String>,
 }
 
+/// The reason of an incomplete reply that the model was still writing when the time of its call was over.
+const TIME: &str = "TIME";
+
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
@@ -71,6 +74,12 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// The model was still writing when the time of its call was over. A model that is silent by then is a [`Self::Timeout`].
+    #[must_use]
+    pub fn cut_by_time() -> Self {
+        Self::Incomplete(TIME.to_owned())
+    }
+
     /// Whether the same call may succeed a moment later (Gemini Timeout, invariant 4).
     #[must_use]
     pub const fn is_retriable(&self) -> bool {
@@ -87,11 +96,12 @@ impl ModelError {
     }
 
     /// Whether it concerns the service or our access to it, not this question: every sale would get it. How much the
-    /// model thinks and writes depends on the question, so a reply that reaches its limit (`MAX_TOKENS`) is no outage.
+    /// model thinks and writes depends on the question, so a reply that reaches its limit of tokens (`MAX_TOKENS`) or of
+    /// time is no outage.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Incomplete(reason) => reason != "MAX_TOKENS",
+            Self::Incomplete(reason) => !matches!(reason.as_str(), "MAX_TOKENS" | TIME),
             Self::QuotaExhausted | Self::Unauthorized(_) | Self::Account(_) => true,
             error => error.is_retriable(),
         }
@@ -128,6 +138,7 @@ mod tests {
             (ModelError::Timeout, true, true),
             (ModelError::Incomplete("MALFORMED_RESPONSE".to_owned()), true, true),
             (ModelError::Incomplete("MAX_TOKENS".to_owned()), true, false),
+            (ModelError::cut_by_time(), true, false),
             (ModelError::QuotaExhausted, false, true),
             (ModelError::Unauthorized(403), false, true),
             (ModelError::Account(402), false, true),

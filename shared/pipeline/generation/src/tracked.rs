@@ -18,7 +18,8 @@ use std::{
     time::Duration,
 };
 
-/// A model that notes its call in progress, and whether it has delivered a reply.
+/// A model that notes its call in progress, and whether it has delivered a reply. It is always asked by its stream: only
+/// that shows whether a model is writing when the time is over.
 pub struct Tracked<'a> {
     model: &'a dyn Model,
     clock: &'a dyn Clock,
@@ -31,6 +32,8 @@ struct Call {
     model: String,
     /// When its model was first asked. Further attempts at the same model belong to the same call.
     since: Timestamp,
+    /// When it last wrote something.
+    heard_at: Option<Timestamp>,
     is_in_progress: bool,
 }
 
@@ -49,7 +52,14 @@ impl<'a> Tracked<'a> {
         let now = self.clock.now();
         let mut last = self.last();
         let since = last.take().filter(|call| call.model == model).map_or(now, |call| call.since);
-        *last = Some(Call { model: model.to_owned(), since, is_in_progress: true });
+        *last = Some(Call { model: model.to_owned(), since, heard_at: None, is_in_progress: true });
+    }
+
+    fn note_text(&self) {
+        let now = self.clock.now();
+        if let Some(call) = self.last().as_mut() {
+            call.heard_at = Some(now);
+        }
     }
 
     /// Whether any call has delivered a reply, also one that is cut off, empty or blocked.
@@ -63,7 +73,8 @@ impl<'a> Tracked<'a> {
             self.has_delivered.store(true, Ordering::Relaxed);
         }
         let mut last = self.last();
-        if outcome.is_ok() {
+        // After a reply that only its own limit has cut, the next attempt has its whole time.
+        if outcome.as_ref().err().is_none_or(|error| !error.is_outage()) {
             *last = None;
         } else if let Some(call) = last.as_mut() {
             call.is_in_progress = false;
@@ -71,12 +82,16 @@ impl<'a> Tracked<'a> {
     }
 
     /// Records that a time limit dropped the call in progress, if there is one. It counts as a failure if its model had
-    /// at least `enough` time; otherwise the next caller makes the half-open call.
+    /// at least `enough` time; otherwise the next caller makes the half-open call. A model that has written something
+    /// within half of `enough` has delivered a reply, which is longer than the time: it does not fail.
     pub async fn record_dropped_call(&self, ports: Ports<'_>, policy: &Policy, session: &SessionId, enough: Duration) {
         let dropped = self.last().take().filter(|call| call.is_in_progress);
-        let Some(Call { model, since, .. }) = dropped else { return };
-        let circuits = Circuits { ports, policy, session };
-        if ports.clock.now().since(since) >= enough {
+        let Some(Call { model, since, heard_at, .. }) = dropped else { return };
+        let (circuits, now) = (Circuits { ports, policy, session }, ports.clock.now());
+        if heard_at.is_some_and(|at| now.since(at) < enough / 2) {
+            self.has_delivered.store(true, Ordering::Relaxed);
+            circuits.ended(&model, Admitted::Probe, &ModelError::cut_by_time()).await;
+        } else if now.since(since) >= enough {
             // A time limit is shorter than the time for which a circuit opens, so while the circuit is half open, the
             // call in progress is the half-open one.
             circuits.failed(&model, Admitted::Probe).await;
@@ -86,13 +101,32 @@ impl<'a> Tracked<'a> {
     }
 }
 
+/// Passes a model's text on, and notes that it writes.
+struct Noting<'a> {
+    tracked: &'a Tracked<'a>,
+    listener: &'a mut dyn Listener,
+}
+
+#[async_trait]
+impl Listener for Noting<'_> {
+    async fn hear(&mut self, text: &str) {
+        self.tracked.note_text();
+        self.listener.hear(text).await;
+    }
+}
+
+/// The listener of a caller that needs the whole reply only.
+struct Unheard;
+
+#[async_trait]
+impl Listener for Unheard {
+    async fn hear(&mut self, _text: &str) {}
+}
+
 #[async_trait]
 impl Model for Tracked<'_> {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
-        self.begin(model);
-        let outcome = self.model.ask(model, prompt).await;
-        self.end(&outcome);
-        outcome
+        self.stream(model, prompt, &mut Unheard).await
     }
 
     async fn stream(
@@ -102,7 +136,7 @@ impl Model for Tracked<'_> {
         listener: &mut dyn Listener,
     ) -> Result<ModelReply, ModelError> {
         self.begin(model);
-        let outcome = self.model.stream(model, prompt, listener).await;
+        let outcome = self.model.stream(model, prompt, &mut Noting { tracked: self, listener }).await;
         self.end(&outcome);
         outcome
     }
@@ -119,9 +153,30 @@ mod tests {
     use runtime::Environment;
     use testkit::{Fault, Plan, World, run};
 
-    /// What the circuit of a model knows after a call was dropped that had this many seconds. Before it, the circuit was
-    /// open for a minute, and the call is the half-open one.
-    fn dropped_after(seconds: u64) -> Breaker {
+    /// Writes a word and hangs.
+    struct Writing;
+
+    #[async_trait]
+    impl Model for Writing {
+        async fn ask(&self, _model: &str, _prompt: &Prompt) -> Result<ModelReply, ModelError> {
+            std::future::pending().await
+        }
+
+        async fn stream(
+            &self,
+            _model: &str,
+            _prompt: &Prompt,
+            listener: &mut dyn Listener,
+        ) -> Result<ModelReply, ModelError> {
+            listener.hear("A").await;
+            std::future::pending().await
+        }
+    }
+
+    /// What the circuit of a model knows after a call was dropped that had this many seconds, and whether it has
+    /// delivered a reply. Before the call, which is the half-open one, the circuit was open for a minute. A call of the
+    /// world hangs without a word.
+    fn dropped_after(model: Option<&dyn Model>, seconds: u64) -> (Breaker, bool) {
         let world = World::at(Timestamp::from_seconds(1_000));
         let policy = Policy {
             models: vec!["model-a".to_owned()],
@@ -134,7 +189,7 @@ mod tests {
         let opened_at = Some(Timestamp::from_seconds(900));
         let open = Breaker { failures: 5, opened_at, open_since: opened_at, ..Breaker::default() };
         world.state().breakers.insert(circuit.clone(), (open, 1));
-        let tracked = Tracked::new(&world, &world);
+        let tracked = Tracked::new(model.unwrap_or(&world), &world);
         let ports = Ports {
             model: &tracked,
             breakers: &world,
@@ -153,14 +208,25 @@ mod tests {
         world.advance(Duration::from_secs(seconds));
         run(tracked.record_dropped_call(ports, &policy, &session, Duration::from_secs(6))).unwrap();
         let (breaker, _) = world.state().breakers[&circuit].clone();
-        breaker
+        (breaker, tracked.has_delivered())
     }
 
     #[test]
     fn a_dropped_call_is_a_failure_if_its_model_had_enough_time_and_leaves_no_half_open_call_behind() {
-        let (late, early) = (dropped_after(6), dropped_after(5));
+        let ((late, answered), (early, _)) = (dropped_after(None, 6), dropped_after(None, 5));
+        assert!(!answered);
         assert_eq!((late.failures, late.opened_at), (6, Some(Timestamp::from_seconds(1_006))));
         assert_eq!((early.failures, early.opened_at), (5, Some(Timestamp::from_seconds(900))));
         assert_eq!((late.probing_since, early.probing_since), (None, None));
+    }
+
+    /// The asker decides how long a model writes. One that has written nothing for a while has stalled.
+    #[test]
+    fn a_dropped_call_of_a_model_that_is_writing_is_no_failure() {
+        let (writing, answered) = dropped_after(Some(&Writing), 2);
+        assert!(answered && writing.is_fresh(), "{writing:?}");
+        let (stalled, answered) = dropped_after(Some(&Writing), 6);
+        assert_eq!((stalled.failures, stalled.opened_at), (6, Some(Timestamp::from_seconds(1_006))));
+        assert!(!answered);
     }
 }

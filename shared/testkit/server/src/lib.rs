@@ -6,6 +6,7 @@
 use std::{
     fmt::Display,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -22,6 +23,13 @@ pub enum Reply {
     Hang,
     /// Writes this and then hangs, with time paused.
     HangAfter(String),
+    /// Writes the head and then this part each second until the client closes the connection, with time paused.
+    Drip {
+        /// The status, the headers and the first bytes of the body.
+        head: String,
+        /// The bytes of each second.
+        part: String,
+    },
     /// Writes this, and closes the connection without a reply at its next request, as a service does that closes an
     /// idle connection while a request is on its way.
     GoStale(String),
@@ -173,6 +181,14 @@ async fn send(mut stream: TcpStream, reply: Reply, seen: &Mutex<Vec<Request>>) {
         Reply::HangAfter(text) => {
             stream.write_all(text.as_bytes()).await.unwrap();
             hang(stream).await;
+        }
+        Reply::Drip { head, part } => {
+            tokio::time::pause();
+            let mut next = &head;
+            while stream.write_all(next.as_bytes()).await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                next = &part;
+            }
         }
         Reply::GoStale(text) => {
             stream.write_all(text.as_bytes()).await.unwrap();

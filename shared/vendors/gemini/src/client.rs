@@ -14,6 +14,7 @@ use domain::{
 };
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// The address of the real Gemini.
 pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
@@ -22,6 +23,9 @@ pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45);
 
 const API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
+
+/// A model whose last text is older than this part of the call's time has stalled.
+const STALLED: u32 = 4;
 
 /// The longest reply: a verdict has a few kB.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
@@ -114,6 +118,16 @@ impl Client {
         tracing::warn!(model, status = status.as_u16(), %error, "the call to Gemini was refused");
         Err(error)
     }
+
+    /// Why a stream broke off whose last text came at this time. A model that was still writing at the time-out does
+    /// not fail: the reply is longer than our time.
+    fn broken_off(&self, error: reqwest::Error, written_at: Option<Instant>) -> ModelError {
+        let is_writing = written_at.is_some_and(|at| at.elapsed() < self.timeout / STALLED);
+        match lost(error) {
+            ModelError::Timeout if is_writing => ModelError::cut_by_time(),
+            error => error,
+        }
+    }
 }
 
 #[async_trait]
@@ -135,13 +149,15 @@ impl Model for Client {
         let name = ModelName::parse(model).ok_or(ModelError::UnknownModel)?;
         let mut response = self.send(&name, "streamGenerateContent?alt=sse", prompt).await?;
         let (mut events, mut streamed, mut length) = (Events::default(), Streamed::default(), 0);
-        while let Some(chunk) = response.chunk().await.map_err(lost)? {
+        let mut written_at = None;
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken_off(error, written_at))? {
             length += chunk.len();
             if length > MAX_REPLY_BYTES {
                 return Err(too_long());
             }
             for event in events.feed(&chunk) {
                 if streamed.take(&event)? {
+                    written_at = Some(Instant::now());
                     listener.hear(streamed.text()).await;
                 }
             }

@@ -282,6 +282,21 @@ async fn a_stream_that_hangs_times_out() {
     assert_eq!(heard.len(), 1);
 }
 
+/// The asker decides how long a reply is, so a long one says nothing about the model.
+#[tokio::test]
+async fn a_stream_that_is_cut_while_it_is_written_is_told_from_one_that_stalls() {
+    let part = event(&part("and on "));
+    let (cut, heard) = streamed(Reply::Drip { head: format!("{STREAM}{part}"), part }).await;
+    let Err(error) = cut else { panic!("it never ends") };
+    assert!(matches!(error, ModelError::Incomplete(_)) && !error.is_outage(), "{error:?}");
+    assert!((30..=60).contains(&heard.len()), "{}", heard.len());
+    // A comment of the protocol is no text.
+    let head = format!("{STREAM}{}", event(&object!({"candidates": [{"content": {"parts": [{"text": "A"}]}}]})));
+    tokio::time::resume();
+    let (stalled, heard) = streamed(Reply::Drip { head, part: ": wait\r\n\r\n".to_owned() }).await;
+    assert!(matches!(stalled, Err(ModelError::Timeout)) && heard.len() == 1, "{stalled:?}");
+}
+
 #[tokio::test]
 async fn a_rotated_key_streams_without_a_restart() {
     let mut last = part("{}");

@@ -148,20 +148,22 @@ fn cut() -> ModelError {
 /// The asker decides how long the reply is. The other questions are answered.
 #[test]
 fn replies_that_reach_their_limit_open_no_circuit() {
-    let world = world();
-    for _ in 0..6 {
-        assert!(generated(&world, [Err(cut()), Err(cut()), Err(cut())]).verdict.is_err());
+    for cut in [cut, ModelError::cut_by_time] {
+        let world = world();
+        for _ in 0..6 {
+            assert!(generated(&world, [Err(cut()), Err(cut()), Err(cut())]).verdict.is_err());
+        }
+        world.state().prompts.clear();
+        assert!(generated(&world, [good()]).verdict.is_ok());
+        assert_eq!(models_asked(&world), ["model-a"]);
+        for _ in 0..6 {
+            assert!(replied(&world, [Err(cut()), Err(cut())]).is_err());
+        }
+        world.state().prompts.clear();
+        assert!(replied(&world, [good()]).is_ok());
+        assert_eq!(models_asked(&world), ["model-a"]);
+        assert!(world.state().alerts.is_empty());
     }
-    world.state().prompts.clear();
-    assert!(generated(&world, [good()]).verdict.is_ok());
-    assert_eq!(models_asked(&world), ["model-a"]);
-    for _ in 0..6 {
-        assert!(replied(&world, [Err(cut()), Err(cut())]).is_err());
-    }
-    world.state().prompts.clear();
-    assert!(replied(&world, [good()]).is_ok());
-    assert_eq!(models_asked(&world), ["model-a"]);
-    assert!(world.state().alerts.is_empty());
 }
 
 /// The half-open call shows that the service is up, and the failure is the question's own.
