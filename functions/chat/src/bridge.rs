@@ -2,7 +2,7 @@
 
 use crate::{ChatError, Ports, account_memory, limits, ports, reply};
 use authority::{Evaluation, Refusal, evaluate};
-use bridge::{AcceptanceRequest, BridgeError, Held, InvalidAcceptance, StepNotTaken};
+use bridge::{AcceptanceRequest, Alerting, BridgeError, Held, InvalidAcceptance, StepNotTaken};
 use domain::{
     EmailAddress, Metric, Timestamp,
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
@@ -180,8 +180,24 @@ async fn record_unposted(
             tracing::warn!(subscriber = who.prefix(), "too many messages that may disclose self-harm: not recorded");
             Ok(())
         }
-        Ok(None) | Err(_) => bridge::record_unposted(desk(ports), who, id, disclosed).await,
+        Ok(None) | Err(_) => {
+            let alerting = alerting(ports, who).await;
+            bridge::record_unposted(desk(ports), who, id, disclosed, alerting).await
+        }
     }
+}
+
+/// Whether operators are alerted to a message that could not be posted. Nobody has the address of somebody who has
+/// neither accepted an agreement nor a subscription, and such mailboxes cost nothing: all together raise only some alerts
+/// an hour, so that others are still read. What cannot be read or counted is alerted.
+async fn alerting(ports: Ports<'_>, who: &SubscriberId) -> Alerting {
+    let (paid, bridge) =
+        futures_util::join!(ports.access.access(who, ports.journal.clock.now()), ports.bridges.load(who));
+    let (Ok(paid), Ok(bridge)) = (paid, bridge) else { return Alerting::This };
+    if bridge.value.acceptance().is_some() || paid != Access::default() {
+        return Alerting::This;
+    }
+    limits::unreachable_disclosure(ports).await.unwrap_or(Alerting::This)
 }
 
 async fn deliver(

@@ -1,6 +1,7 @@
 //! Rate limits by windows of time. A network is counted under a keyed digest of its address.
 
 use crate::{ChatError, Ports, Settings};
+use bridge::Alerting;
 use domain::{
     Metric, Timestamp,
     chat::{LINKS_AN_HOUR, MOST_DECLINES_A_DAY, SubscriberId, SubscriberKey},
@@ -68,6 +69,18 @@ async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Resu
     let until = now.plus(window).plus(window);
     let is_taken = ports.sign_ins.take(&format!("{what}/{number}"), most, until).await?;
     Ok((!is_taken).then(|| Timestamp::from_seconds((number + 1) * seconds).since(now)))
+}
+
+/// The alerts of an hour about disclosures of people whose address nobody has, before one that says that there are more.
+const UNREACHABLE_DISCLOSURES: u32 = 10;
+
+/// Counts a disclosure of somebody whose address nobody has, and returns whether operators are alerted to it.
+pub(crate) async fn unreachable_disclosure(ports: Ports<'_>) -> Result<Alerting, ChatError> {
+    if take(ports, "unreachable-disclosures", HOUR, UNREACHABLE_DISCLOSURES).await?.is_none() {
+        return Ok(Alerting::This);
+    }
+    let is_last = take(ports, "more-unreachable-disclosures", HOUR, 1).await?.is_none();
+    Ok(if is_last { Alerting::Last } else { Alerting::Nothing })
 }
 
 fn network(key: &SubscriberKey, network: Option<&str>) -> String {

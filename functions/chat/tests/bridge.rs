@@ -157,6 +157,31 @@ fn a_disclosure_that_can_be_neither_posted_nor_recorded_is_alerted() {
     assert!(raised.len() == 1 && raised[0].contains("no address is known"), "{raised:?}");
 }
 
+/// A mailbox costs nothing, and operators can do nothing for somebody whose address nobody has.
+#[test]
+fn disclosures_of_people_whom_nobody_can_reach_are_all_recorded_and_raise_some_alerts_an_hour() {
+    let disclosure = "I want to kill myself";
+    let (world, member) = begun();
+    revoke(&world);
+    let strangers: Vec<_> = (0..14).map(|n| signed_in(&world, &format!("free{n}@example.com"))).collect();
+    let payer = signed_in(&world, "payer@example.com");
+    support::grant(&world, "payer@example.com", PaidPlan::Chat);
+    let recorded = || world.state().log.values().filter(|line| line.contains("authority_evaluated")).count();
+    let send = |cookie: &str, n| assert_eq!(code(&post(&world, n, disclosure, cookie)), (422, "blocked".to_owned()));
+    strangers.iter().for_each(|cookie| send(cookie, 1));
+    let raised = disclosure_alerts(&world);
+    let more: Vec<_> = raised.iter().map(|line| line.contains("recorded without an alert")).collect();
+    assert_eq!(more, [vec![false; 10], vec![true]].concat(), "{raised:?}");
+    assert_eq!(recorded(), 14);
+    for cookie in [&member, &payer] {
+        send(cookie, 2);
+    }
+    assert_eq!((disclosure_alerts(&world).len(), recorded()), (13, 16), "whom operators can reach");
+    world.advance(Duration::from_secs(3_600));
+    send(&strangers[0], 2);
+    assert_eq!((disclosure_alerts(&world).len(), recorded()), (14, 17), "the next hour");
+}
+
 #[test]
 fn a_grant_ends_by_itself() {
     let (world, _) = granted();

@@ -134,7 +134,7 @@ pub(crate) async fn post_text(
         match (&change.answer, disclosed) {
             (Ok(Some(_)), Some(disclosed)) => {
                 let detail = format!("read it now; oracle bridge show {}", bridge.id().prefix());
-                report(change, bridge, id, disclosed, &detail, now)
+                record(change, id, disclosed, now).alerting(disclosure(bridge.id(), &detail, now))
             }
             _ => change,
         }
@@ -143,6 +143,17 @@ pub(crate) async fn post_text(
     let (bridge, done) = committed.settle().await;
     done?;
     Ok(bridge)
+}
+
+/// Whether operators are alerted to a message that could not be posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alerting {
+    /// They are.
+    This,
+    /// They are, and read that further messages of the hour are only recorded.
+    Last,
+    /// The message is only recorded.
+    Nothing,
 }
 
 /// Records a message that may disclose self-harm and could not be posted, and alerts operators. The text is not kept. If the
@@ -155,8 +166,9 @@ pub async fn record_unposted(
     who: &SubscriberId,
     id: &ExchangeId,
     disclosed: &Evaluation,
+    alerting: Alerting,
 ) -> Result<(), BridgeError> {
-    let recorded = try_record_unposted(ports, who, id, disclosed).await;
+    let recorded = try_record_unposted(ports, who, id, disclosed, alerting).await;
     if recorded.is_err() {
         let alert =
             disclosure(who, "it is neither posted, kept nor recorded: write to the member", ports.journal.clock.now());
@@ -174,6 +186,7 @@ async fn try_record_unposted(
     who: &SubscriberId,
     id: &ExchangeId,
     disclosed: &Evaluation,
+    alerting: Alerting,
 ) -> Result<(), BridgeError> {
     let decide = |bridge: &mut Bridge, now| {
         let what_to_do = match bridge.acceptance() {
@@ -181,8 +194,10 @@ async fn try_record_unposted(
             // The address comes with an acceptance. A subscriber's is at Stripe too.
             None => format!("no address is known here; Stripe's customer: oracle subscriptions show {}", who.prefix()),
         };
-        let detail = format!("it could not be posted and is not kept: {what_to_do}");
-        report(Change::recorded(Vec::new(), ()), bridge, id, disclosed, &detail, now)
+        let more = if alerting == Alerting::Last { "; more of this hour are recorded without an alert" } else { "" };
+        let detail = format!("it could not be posted and is not kept: {what_to_do}{more}");
+        let change = record(Change::recorded(Vec::new(), ()), id, disclosed, now);
+        if alerting == Alerting::Nothing { change } else { change.alerting(disclosure(bridge.id(), &detail, now)) }
     };
     for _ in 0..RECORD_ATTEMPTS {
         let bridge = ports.journal.load(who).await?;
@@ -197,20 +212,14 @@ async fn try_record_unposted(
     Err(CommitError::Contended.into())
 }
 
-/// Adds the record and the alert about a message that may disclose self-harm. Neither contains a word of it.
-fn report<T>(
-    mut change: Change<T>,
-    bridge: &Bridge,
-    id: &ExchangeId,
-    disclosed: &Evaluation,
-    what_to_do: &str,
-    now: Timestamp,
-) -> Change<T> {
+/// Adds the record of a message that may disclose self-harm, without a word of it.
+fn record<T>(mut change: Change<T>, id: &ExchangeId, disclosed: &Evaluation, now: Timestamp) -> Change<T> {
     let details = json!({ "bridge_message": id, "authority": disclosed.envelope() });
     change.records.push(Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } });
-    change.alerting(disclosure(bridge.id(), what_to_do, now))
+    change
 }
 
+/// The alert about a message that may disclose self-harm, without a word of it.
 fn disclosure(who: &SubscriberId, what_to_do: &str, now: Timestamp) -> Alert {
     let detail = format!("a message may disclose self-harm: {what_to_do}");
     Alert::about("ORACLE-BRIDGE", Severity::Critical, now, "BRIDGE_DISCLOSURE", who.prefix(), &detail)

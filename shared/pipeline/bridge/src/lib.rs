@@ -12,7 +12,9 @@ mod operator;
 mod reply;
 mod sealed;
 
-pub use customer::{AcceptanceRequest, Checked, InvalidAcceptance, StepNotTaken, accept, check, post, record_unposted};
+pub use customer::{
+    AcceptanceRequest, Alerting, Checked, InvalidAcceptance, StepNotTaken, accept, check, post, record_unposted,
+};
 pub use letters::{Letters, mail_letters};
 pub use mailed::{post_mail, subscriber_of};
 pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke, settle};
