@@ -13,8 +13,9 @@ use domain::{
 };
 use runtime::{http::Reply, telemetry};
 
-/// A smaller transfer is not given back: returning it costs more.
-const WORTH_RETURNING: u64 = 10_000;
+/// A smaller transfer is not given back. It is less than any price that we name, so nobody sent it for an answer, and a
+/// human who returns it costs more.
+const WORTH_RETURNING: u64 = Offer::Query.price();
 
 /// What the presenter of a signed payment's transaction reads. The payment itself buys.
 const SIGNED: &str = "the transaction submits a signed payment: send that payment";

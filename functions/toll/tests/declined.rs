@@ -46,7 +46,7 @@ fn evaluations(world: &World) -> usize {
 #[test]
 fn a_transfer_that_did_not_pay_us_brings_the_refusal_and_no_price() {
     // Too old to be ours to return, too small to return, and the price of other offers.
-    for (amount, seconds) in [(50_000, 172_801), (9_999, 0), (250_000, 0)] {
+    for (amount, seconds) in [(50_000, 172_801), (49_999, 0), (250_000, 0)] {
         let world = transferred_before(amount, seconds);
         let reply = send(&world, showing(DISCLOSURE)).unwrap();
         assert_eq!((reply.status(), body(&reply)), (422, refusal()), "{amount}");

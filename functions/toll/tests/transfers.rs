@@ -85,7 +85,7 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
     assert_eq!(show(&late, "/query", TRANSACTION).status(), 409);
     let forgotten = transferred(50_000);
     forgotten.state().chain.transferred_at.insert(TRANSACTION.to_owned(), (NOW - 172_801) * 1000);
-    for world in [forgotten, transferred(9_999)] {
+    for world in [forgotten, transferred(49_999)] {
         assert_eq!(show(&world, "/query", TRANSACTION).status(), 402);
         assert!(purchase(&world).is_none());
     }
@@ -112,12 +112,12 @@ fn the_transfers_of_one_transaction_are_owed_to_their_own_payers() {
     let alerts = shared.state().alerts.iter().filter(|alert| alert.line.contains("each payer's part")).count();
     assert_eq!((alerts, shared.state().prompts.len()), (1, 0));
     // What is not worth returning is left out, and then one payer may be left, or none.
-    let small = bundle(75_000, vec![part("0x2", 9_999)]);
+    let small = bundle(75_000, vec![part("0x2", 49_999)]);
     assert_code(&show(&small, "/query", TRANSACTION), 409, "owed");
     let found = purchase(&small).unwrap();
     assert!(matches!(found.paid(), Paid::Transferred { payer, .. } if payer == "0x1"));
     assert!(found.payers().is_empty() && (found.dollars() - 0.075).abs() < f64::EPSILON);
-    let nothing = bundle(9_999, vec![part("0x2", 9_999)]);
+    let nothing = bundle(49_999, vec![part("0x2", 49_999)]);
     assert_eq!(show(&nothing, "/query", TRANSACTION).status(), 402);
     assert!(purchase(&nothing).is_none());
 }
@@ -182,4 +182,40 @@ fn what_waits_for_a_human_is_read_once_a_day_with_an_alert() {
         assert_eq!(look(&world).unwrap().due, due, "{seconds}");
     }
     assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains("waits for a human")).count(), 2);
+}
+
+/// Otherwise whoever sends many small transfers fills the operators' mailboxes every day.
+#[test]
+fn a_hundred_owed_payments_are_reminded_of_in_one_alert_a_day() {
+    let world = world();
+    for number in 0..100 {
+        let transaction = format!("0x{number:064x}");
+        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
+        assert_eq!(show(&world, "/query", &transaction).status(), 409);
+        world.advance(Duration::from_secs(60));
+    }
+    for _ in 0..72 {
+        look_after(&world, 3_600);
+    }
+    let state = world.state();
+    let lines = state.alerts.iter().map(|alert| alert.line.as_str());
+    let reminders: Vec<_> = lines.filter(|line| line.contains("waits for a human")).collect();
+    assert!(reminders.len() == 3 && reminders.iter().all(|line| line.contains("99 others")), "{reminders:?}");
+}
+
+/// However many wait for a human, an agent's payment is decided first.
+#[test]
+fn open_settlements_are_decided_before_operators_are_reminded() {
+    let world = transferred(60_000);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 409);
+    world.advance(Duration::from_secs(86_000));
+    let price = required(&send(&world, unpaid("/query", QUESTION)).unwrap());
+    let payment = pay_as((PAYER, KEY), &price, 1, world.state().now / 1000);
+    assert_code(&query_despite("model.ask", Fault::Fail, &world, &payment), 503, "no_answer");
+    world.advance(Duration::from_secs(400));
+    world.plan(Plan::none().whenever("alerts.raise", Fault::CrashBefore));
+    assert!(look(&world).is_none(), "it dies at the reminder");
+    let state = world.state();
+    let mut stages = state.purchases.values().map(|(purchase, _)| purchase.stage());
+    assert!(stages.any(|stage| matches!(stage, Stage::Lapsed { .. })));
 }

@@ -134,7 +134,7 @@ impl Life {
         let number = u8::try_from(self.shown.len() + 1).unwrap();
         if self.draw.below(5) == 0 {
             let transaction = format!("0x{}", format!("{number:02x}").repeat(32));
-            let amount = self.draw.pick(&[50_000, 50_000, 49_999]).unwrap();
+            let amount = self.draw.pick(&[50_000, 50_000, 60_000]).unwrap();
             let transfer = ("0x1".to_owned(), amount);
             if self.apart.below(3) == 0 {
                 self.unconfirmed.push((transaction.clone(), transfer));

@@ -1,5 +1,6 @@
 //! Settles purchases in USDC: at once when the answer is ready, and later by the schedule if the outcome was unclear.
 
+mod reminders;
 mod schedule;
 mod settle;
 

@@ -1,7 +1,8 @@
-//! The scheduled check of purchases whose outcome is open, and the reminder of those that wait for a human.
+//! The scheduled check of purchases whose outcome is open.
 
 use crate::{
     Ports,
+    reminders::remind,
     settle::{detailed, evaluation, settle, settled},
 };
 use audit::{Change, Record, TollStatus, chain::cut};
@@ -20,28 +21,28 @@ use std::{collections::BTreeSet, time::Duration};
 /// lag behind the chain.
 const NODE_RETRY_PERIOD: Duration = Duration::from_secs(24 * 3600);
 
-/// The most time for one run; the rest waits for the next run.
-const SHARE: Duration = Duration::from_secs(60);
+/// The most time of one run for open settlements; the rest waits for the next run.
+const SHARE: Duration = Duration::from_secs(50);
 
 /// Handles every due purchase, and reminds operators. A purchase that fails does not hold up any other.
 ///
 /// # Errors
 /// [`StorageError`] when a list cannot be read.
 pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
-    let now = ports.journal.clock.now();
-    let (until, a_day_ago) = (now.plus(SHARE), Timestamp::from_millis(now.as_millis() - 24 * 3_600_000));
-    let mut report = handle_list(ports, List::Humans, a_day_ago, until).await?;
-    report += handle_list(ports, List::Machines, now, until).await?;
+    let mut report = settle_due(ports).await?;
+    report += remind(ports).await?;
     Ok(report)
 }
 
-/// Handles the purchases of a list that were due at `due`, until the time is over. One reading of the schedule's list has
-/// at most a hundred. A handled purchase is due later, so the next reading has the ones behind it.
-async fn handle_list(ports: Ports<'_>, list: List, due: Timestamp, until: Timestamp) -> Result<Report, StorageError> {
+/// Handles the purchases on the schedule's list, until the time is over. One reading of the list has at most a hundred. A
+/// handled purchase is due later, so the next reading has the ones behind it.
+async fn settle_due(ports: Ports<'_>) -> Result<Report, StorageError> {
     let clock = ports.journal.clock;
+    let now = clock.now();
+    let until = now.plus(SHARE);
     let (mut report, mut seen) = (Report::default(), BTreeSet::new());
     loop {
-        let mut found = ports.journal.store.listed(list, due).await?;
+        let mut found = ports.journal.store.listed(List::Machines, now).await?;
         found.retain(|id| seen.insert(id.clone()));
         if found.is_empty() {
             return Ok(report);
@@ -69,7 +70,7 @@ async fn handle_purchase(ports: Ports<'_>, id: &SessionId) -> Result<(), StepErr
         ports.journal.commit(purchase, postpone).await?.settle().await.0
     };
     if !is_due {
-        return remind(ports, purchase).await;
+        return Ok(());
     }
     let asked = ask_chain(ports, purchase).await;
     if asked.is_err()
@@ -254,24 +255,6 @@ async fn unanswered_transfer(ports: Ports<'_>, purchase: Versioned<Purchase>) ->
         }
         let triggered_at = purchase.received_at();
         settled(purchase, &transaction, true, now, triggered_at)
-    };
-    ports.journal.commit(purchase, decide).await?.settle().await;
-    Ok(())
-}
-
-/// Alerts operators once a day to a purchase that waits for them.
-async fn remind(ports: Ports<'_>, purchase: Versioned<Purchase>) -> Result<(), StepError> {
-    let decide = |purchase: &mut Purchase, now: Timestamp| {
-        let Ok(since) = purchase.remind(now) else { return Change::nothing(()) };
-        let what = match purchase.stage() {
-            Stage::Settled { .. } => "a settlement is not confirmed by the chain (oracle toll list)",
-            Stage::Lapsed { .. } => "a payment in USDC cannot be traced: look for the money (oracle toll list)",
-            _ => "a payment in USDC has no answer: give it back (oracle toll list)",
-        };
-        let hours = now.since(since).as_secs() / 3600;
-        let detail = format!("waits for a human for {hours} h: {what}");
-        let subject = purchase.id().reference();
-        Change::save(()).alerting(Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, &detail))
     };
     ports.journal.commit(purchase, decide).await?.settle().await;
     Ok(())

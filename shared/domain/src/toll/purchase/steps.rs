@@ -205,15 +205,23 @@ impl Purchase {
     /// # Errors
     /// [`Refused`] when it waits for no human, or the last reminder is younger than a day.
     pub fn remind(&mut self, now: Timestamp) -> Result<Timestamp, Refused> {
-        let (Some((List::Humans, last)), Stage::Settled { at, .. } | Stage::Lapsed { at, .. } | Stage::Owed { at, .. }) =
+        match self.due() {
+            Some((List::Humans, last)) if now >= last.plus(REMIND_AFTER) => self.remind_early(now),
+            _ => Err(Refused),
+        }
+    }
+
+    /// As [`Purchase::remind`], however young the last reminder is: operators are reminded of another one as well.
+    ///
+    /// # Errors
+    /// [`Refused`] when it waits for no human.
+    pub fn remind_early(&mut self, now: Timestamp) -> Result<Timestamp, Refused> {
+        let (Some((List::Humans, _)), Stage::Settled { at, .. } | Stage::Lapsed { at, .. } | Stage::Owed { at, .. }) =
             (self.due(), &self.stage)
         else {
             return Err(Refused);
         };
         let since = *at;
-        if now < last.plus(REMIND_AFTER) {
-            return Err(Refused);
-        }
         self.reminded_at = Some(now);
         Ok(since)
     }

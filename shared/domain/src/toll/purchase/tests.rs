@@ -202,8 +202,10 @@ fn operators_are_reminded_daily_until_somebody_decides() {
     assert_eq!(owed.remind(at(21 + DAY)), Ok(at(21)));
     assert_eq!((owed.next(), owed.remind(at(20 + 2 * DAY))), (Some((List::Humans, at(21 + DAY))), Err(Refused)));
     assert_eq!(owed.remind(at(21 + 2 * DAY)), Ok(at(21)));
+    assert_eq!(owed.remind_early(at(22 + 2 * DAY)), Ok(at(21)), "with another one");
+    assert_eq!(owed.remind(at(21 + 3 * DAY)), Err(Refused));
     owed.resolve().unwrap();
-    assert_eq!(owed.remind(at(9 * DAY)), Err(Refused));
+    assert_eq!((owed.remind(at(9 * DAY)), owed.remind_early(at(9 * DAY))), (Err(Refused), Err(Refused)));
 }
 
 #[test]
