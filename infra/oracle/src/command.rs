@@ -230,6 +230,10 @@ mod tests {
             signed("d@x.example", None).named(),
             Err(CommandError::Name(operations::InvalidWords::Address))
         ));
+        assert!(matches!(
+            signed("policy desk", None).named(),
+            Err(CommandError::Name(operations::InvalidWords::Policy))
+        ));
         assert!(matches!(signed("dana", Some("")).named(), Err(CommandError::Reason(operations::InvalidWords::Empty))));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     CallerIdentity, Operator, Timestamp,
+    operator::POLICY,
     recorded_words::{self, InvalidWords},
 };
 use serde::{Deserialize, Serialize};
@@ -43,9 +44,6 @@ impl fmt::Display for PaymentId {
         formatter.write_str(&self.0)
     }
 }
-
-/// The prefix of a policy's name.
-const POLICY: &str = "policy ";
 
 /// The operator or policy that decided a refund (Silent Drop, invariant 6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,6 +214,16 @@ mod tests {
         let dana = Operator::parse("dana", None).unwrap().known_as(identity.clone());
         assert_eq!(Authorisation::by_operator(&dana, "asked for").unwrap().identity(), identity.as_ref());
         assert_eq!(Authorisation::parse("dana", "asked for").unwrap().identity(), None);
+    }
+
+    /// A policy's refund orders the customer's letter; after an operator's, the operator writes to the customer.
+    #[test]
+    fn a_refund_by_an_operator_is_by_no_policy() {
+        assert!(Authorisation::by_policy("desk", "held").unwrap().is_by_policy());
+        for name in ["policy", "policymaker", "the policy desk"] {
+            let operator = Operator::parse(name, None).unwrap();
+            assert!(!Authorisation::by_operator(&operator, "asked for").unwrap().is_by_policy(), "{name:?}");
+        }
     }
 
     #[test]

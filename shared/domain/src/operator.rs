@@ -3,6 +3,10 @@
 use crate::recorded_words::{self, InvalidWords};
 use serde::{Deserialize, Serialize};
 
+/// The prefix of a policy's name. An operator's name does not begin with it, because by it the log and the customer's
+/// letters tell who decided.
+pub(crate) const POLICY: &str = "policy ";
+
 /// An operator who makes a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
@@ -44,13 +48,22 @@ impl Operator {
     /// An operator by name, with the reason if one is given.
     ///
     /// # Errors
-    /// [`InvalidWords`] when either cannot be logged.
+    /// [`InvalidWords`] when either cannot be logged, or the name is a policy's.
     pub fn parse(by: &str, reason: Option<&str>) -> Result<Self, InvalidWords> {
-        Ok(Self {
-            by: recorded_words::parse(by)?,
-            reason: reason.map(recorded_words::parse).transpose()?,
-            identity: None,
-        })
+        let by = recorded_words::parse(by)?;
+        if by.starts_with(POLICY) {
+            return Err(InvalidWords::Policy);
+        }
+        Ok(Self { by, reason: reason.map(recorded_words::parse).transpose()?, identity: None })
+    }
+
+    /// A policy that decides in an operator's place.
+    ///
+    /// # Errors
+    /// [`InvalidWords`] when the name or the reason cannot be logged.
+    pub fn policy(name: &str, reason: &str) -> Result<Self, InvalidWords> {
+        let by = recorded_words::parse(&format!("{POLICY}{name}"))?;
+        Ok(Self { by, reason: Some(recorded_words::parse(reason)?), identity: None })
     }
 
     /// The same operator, known to AWS by this identity.
@@ -116,5 +129,14 @@ mod tests {
             assert_eq!(Operator::parse("dana", Some(text)), Err(why), "{text:?}");
         }
         assert!(Operator::parse(&"é".repeat(200), None).is_ok());
+    }
+
+    #[test]
+    fn only_a_policy_has_a_policys_name() {
+        for name in ["policy desk", " policy  desk"] {
+            assert_eq!(Operator::parse(name, Some("asked for")), Err(InvalidWords::Policy), "{name:?}");
+        }
+        let policy = Operator::policy("erasure", "its session is erased").unwrap();
+        assert_eq!((policy.name(), policy.reason()), ("policy erasure", Some("its session is erased")));
     }
 }

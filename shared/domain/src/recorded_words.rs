@@ -19,6 +19,9 @@ pub enum InvalidWords {
     /// It contains an `@`: addresses must not be in the log.
     #[error("it has an @: no address goes into the log")]
     Address,
+    /// It is an operator's name and begins as a policy's does.
+    #[error("it begins with \"policy \", as only a policy's name does")]
+    Policy,
 }
 
 /// Parses a name or a reason, and trims it.

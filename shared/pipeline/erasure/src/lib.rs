@@ -93,7 +93,7 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
 async fn decide_followup(journal: Journal<'_>, session: &SessionId) -> Result<(), StepError> {
     let followup = if session.is_followup() { None } else { journal.store.load(&session.followup()).await? };
     let Some(followup) = followup.filter(|followup| !followup.value.is_erased()) else { return Ok(()) };
-    let policy = Operator::parse("policy erasure", Some("the session that includes it is erased"))?;
+    let policy = Operator::policy("erasure", "the session that includes it is erased")?;
     let decide = |sale: &mut Sale, now| match sale.erase(&policy, now) {
         Ok(event) => Change::of(&event, &Context::at(now), Ok(())),
         Err(_) if sale.is_erased() => Change::nothing(Ok(())),

@@ -23,7 +23,7 @@ impl Step<'_> {
         });
         match (old, new) {
             (Money::Kept, Money::RefundAuthorised { authorisation, .. }) => {
-                let by_policy = authorisation.by().starts_with("policy");
+                let by_policy = authorisation.is_by_policy();
                 let may = if by_policy {
                     // A follow-up has no money of its own.
                     !self.new.is_followup()
