@@ -127,7 +127,7 @@ mod tests {
 
     fn decision(lock: HumanLock) -> Declined {
         Declined {
-            state: "BLOCKED".to_owned(),
+            state: domain::authority_state::State::Blocked,
             reason: "high_stakes".to_owned(),
             domain: "medicine".to_owned(),
             lock,

@@ -5,6 +5,7 @@
 
 pub mod alert;
 pub mod audit_trail;
+pub mod authority_state;
 pub mod backoff;
 pub mod breaker;
 pub mod cache_entries;

@@ -7,7 +7,7 @@ use std::{env, fs};
 #[path = "src/compile/mod.rs"]
 mod compile;
 #[allow(dead_code, unreachable_pub, reason = "the build script uses part of what the library exports")]
-#[path = "src/state.rs"]
+#[path = "../../domain/src/authority_state.rs"]
 mod state;
 #[allow(dead_code, reason = "the build script writes the tables that the library reads")]
 #[path = "src/tables.rs"]
@@ -17,7 +17,8 @@ mod tables;
 mod text;
 
 fn main() -> ExitCode {
-    for watched in ["data", "src/compile", "src/state.rs", "src/tables.rs", "src/text", "build.rs"] {
+    let state = "../../domain/src/authority_state.rs";
+    for watched in ["data", "src/compile", state, "src/tables.rs", "src/text", "build.rs"] {
         println!("cargo::rerun-if-changed={watched}");
     }
     match run() {

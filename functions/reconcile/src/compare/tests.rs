@@ -75,7 +75,7 @@ fn ports(world: &World, sold_here: SalesPeriod) -> Ports<'_> {
 /// No role may approve the question, and the customer has an earlier verdict: no policy refunds such a sale.
 fn declined_for_good(number: u32) -> Sale {
     let declined = Declined {
-        state: "BLOCKED".into(),
+        state: domain::authority_state::State::Blocked,
         reason: "drug_dosing".into(),
         domain: "medicine".into(),
         lock: HumanLock::Nobody,

@@ -29,7 +29,7 @@ pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
     let questions = evaluation.questions();
     Declined {
-        state: evaluation.state().to_string(),
+        state: evaluation.state(),
         reason: evaluation.reason_code().to_owned(),
         domain: evaluation.domain().to_owned(),
         lock: evaluation.human_lock(),

@@ -6,6 +6,7 @@
 use super::{AuthorityDecision, Event, Fulfilment, Purchase, Refused, Sale};
 use crate::{
     Timestamp,
+    authority_state::State,
     mail::Mail,
     money::Money,
     operator::{CallerIdentity, Operator},
@@ -78,7 +79,7 @@ pub struct Authority<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
     /// The terminal state.
-    pub state: String,
+    pub state: State,
     /// Its reason code.
     pub reason: String,
     /// The domain that decided.
@@ -149,21 +150,21 @@ pub enum NotApproved {
 impl Declined {
     /// The sentence for the customer, without a word about money.
     #[must_use]
-    pub fn sentence(&self) -> &'static str {
-        match self.state.as_str() {
+    pub const fn sentence(&self) -> &'static str {
+        match self.state {
             _ if self.is_crisis => texts::CRISIS,
             _ if self.is_emergency => texts::EMERGENCY,
-            _ if self.is_incomplete() => texts::DECLINED_INCOMPLETE,
-            "REQUIRES_ORACLE_VERIFICATION" => texts::DECLINED_UNVERIFIED,
-            "UNRESOLVABLE" => texts::DECLINED_UNREADABLE,
-            _ => texts::DECLINED,
+            State::RequiresSpecification | State::AmbiguousMapping => texts::DECLINED_INCOMPLETE,
+            State::RequiresOracleVerification => texts::DECLINED_UNVERIFIED,
+            State::Unresolvable => texts::DECLINED_UNREADABLE,
+            State::Authorized | State::NarrativeOnly | State::Blocked => texts::DECLINED,
         }
     }
 
     /// Whether the question leaves out facts, which the advice names.
     #[must_use]
-    pub fn is_incomplete(&self) -> bool {
-        matches!(self.state.as_str(), "REQUIRES_SPECIFICATION" | "AMBIGUOUS_MAPPING")
+    pub const fn is_incomplete(&self) -> bool {
+        matches!(self.state, State::RequiresSpecification | State::AmbiguousMapping)
     }
 
     /// Whether approval is impossible for everyone.

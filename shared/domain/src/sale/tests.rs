@@ -149,7 +149,7 @@ fn declined() -> Sale {
     sale.claim("a", Claimant::Customer, at(0), LEASE);
     let lock = HumanLock::People { persons: 1, roles: vec!["physician".into()], sources: vec!["register".into()] };
     let declined = Declined {
-        state: "BLOCKED".into(),
+        state: crate::authority_state::State::Blocked,
         reason: "dose".into(),
         domain: "medicine".into(),
         lock,

@@ -111,7 +111,7 @@ pub(crate) fn dead(seconds: i64) -> Mail {
 /// A sale whose question the authority gate declined at this second.
 pub(crate) fn declined(lock: HumanLock, is_crisis: bool, seconds: i64) -> Sale {
     let declined = Declined {
-        state: "BLOCKED".into(),
+        state: domain::authority_state::State::Blocked,
         reason: "drug_dosing".into(),
         domain: "medicine".into(),
         lock,

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use tables::{FITTED_COLUMNS, FITTED_DETECTS};
 
 #[allow(dead_code, unreachable_pub, reason = "the example uses part of what the library exports")]
-#[path = "../src/state.rs"]
+#[path = "../../../domain/src/authority_state.rs"]
 mod state;
 #[allow(dead_code, reason = "the example uses part of what the library uses")]
 #[path = "../src/tables.rs"]

@@ -78,7 +78,7 @@ fn declined(number: u32) -> Sale {
 
 fn declined_with(number: u32, lock: domain::sale::HumanLock) -> Sale {
     let declined = domain::sale::Declined {
-        state: "BLOCKED".to_owned(),
+        state: domain::authority_state::State::Blocked,
         reason: "high_stakes".to_owned(),
         domain: "medicine".to_owned(),
         lock,

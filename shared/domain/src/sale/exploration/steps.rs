@@ -5,6 +5,7 @@ use super::*;
 use crate::{
     Alert, Unusable,
     audit_trail::Audited,
+    authority_state::State,
     inbox::Reply,
     mail::{Failure, Found, MailSchedule},
     money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
@@ -81,7 +82,7 @@ fn declined(persons: u8, is_open: bool) -> Declined {
         true => HumanLock::People { persons, roles: vec!["physician".into()], sources: vec!["register".into()] },
         false => HumanLock::Never,
     };
-    let (state, reason, domain) = ("BLOCKED".to_owned(), String::new(), String::new());
+    let (state, reason, domain) = (State::Blocked, String::new(), String::new());
     let (helpers, advice, approvals) = (Vec::new(), Vec::new(), Vec::new());
     Declined {
         state,

@@ -77,7 +77,7 @@ fn a_record_that_cannot_be_written_hides_nothing_from_humans() {
 #[test]
 fn what_was_published_meanwhile_postpones_no_refund() {
     let declined = Declined {
-        state: "BLOCKED".to_owned(),
+        state: crate::authority_state::State::Blocked,
         reason: String::new(),
         domain: String::new(),
         lock: HumanLock::Never,

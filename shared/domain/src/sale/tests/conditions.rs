@@ -187,19 +187,21 @@ fn a_sale_is_published_when_neither_records_nor_alerts_wait() {
 
 #[test]
 fn a_declined_question_has_the_sentence_of_its_state() {
-    let sentence = |state: &str, is_crisis| {
+    use crate::{authority_state::State, texts};
+    let sentence = |state: State, is_crisis| {
         let mut declined = declined().declined.unwrap();
-        (declined.state, declined.is_crisis) = (state.to_owned(), is_crisis);
+        (declined.state, declined.is_crisis) = (state, is_crisis);
         declined.sentence()
     };
-    use crate::texts;
-    assert_eq!(sentence("BLOCKED", true), texts::CRISIS);
-    assert_eq!(sentence("REQUIRES_SPECIFICATION", true), texts::CRISIS);
-    assert_eq!(sentence("REQUIRES_SPECIFICATION", false), texts::DECLINED_INCOMPLETE);
-    assert_eq!(sentence("AMBIGUOUS_MAPPING", false), texts::DECLINED_INCOMPLETE);
-    assert_eq!(sentence("REQUIRES_ORACLE_VERIFICATION", false), texts::DECLINED_UNVERIFIED);
-    assert_eq!(sentence("UNRESOLVABLE", false), texts::DECLINED_UNREADABLE);
-    assert_eq!(sentence("BLOCKED", false), texts::DECLINED);
+    assert_eq!(sentence(State::Blocked, true), texts::CRISIS);
+    assert_eq!(sentence(State::RequiresSpecification, true), texts::CRISIS);
+    assert_eq!(sentence(State::RequiresSpecification, false), texts::DECLINED_INCOMPLETE);
+    assert_eq!(sentence(State::AmbiguousMapping, false), texts::DECLINED_INCOMPLETE);
+    assert_eq!(sentence(State::RequiresOracleVerification, false), texts::DECLINED_UNVERIFIED);
+    assert_eq!(sentence(State::Unresolvable, false), texts::DECLINED_UNREADABLE);
+    assert_eq!(sentence(State::Blocked, false), texts::DECLINED);
+    // Rows and replies have the same word.
+    assert!(State::ALL.into_iter().all(|state| serde_json::json!(state) == state.as_str()));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use domain::{Dimension, Query, Strategy, Timestamp, Verdict, verdict::Breakdown};
+use domain::{Dimension, Query, Strategy, Timestamp, Verdict, authority_state::State, verdict::Breakdown};
 
 #[path = "forgeries.rs"]
 mod forgeries;
@@ -217,20 +217,20 @@ fn every_template_passes_the_filter() {
 }
 
 /// The states of a declined question, and whether it may disclose self-harm.
-fn declined_states() -> [(&'static str, bool); 6] {
+fn declined_states() -> [(State, bool); 6] {
     [
-        ("BLOCKED", false),
-        ("BLOCKED", true),
-        ("REQUIRES_SPECIFICATION", false),
-        ("AMBIGUOUS_MAPPING", false),
-        ("REQUIRES_ORACLE_VERIFICATION", false),
-        ("UNRESOLVABLE", false),
+        (State::Blocked, false),
+        (State::Blocked, true),
+        (State::RequiresSpecification, false),
+        (State::AmbiguousMapping, false),
+        (State::RequiresOracleVerification, false),
+        (State::Unresolvable, false),
     ]
 }
 
-fn declined(state: &str, is_crisis: bool) -> Declined {
+fn declined(state: State, is_crisis: bool) -> Declined {
     Declined {
-        state: state.to_owned(),
+        state,
         reason: "high_stakes".to_owned(),
         domain: "medicine".to_owned(),
         lock: domain::sale::HumanLock::Never,
@@ -249,7 +249,7 @@ fn declined(state: &str, is_crisis: bool) -> Declined {
 
 #[test]
 fn the_mail_of_a_declined_question_says_who_helps() {
-    let mail = render_declined(&declined("BLOCKED", true), true);
+    let mail = render_declined(&declined(State::Blocked, true), true);
     let expected =
         "I hear that you're going through something really hard. These feelings are serious, and you deserve \
 support right now. Please reach out to one of these. If you're in immediate danger, please call your local emergency \
@@ -264,9 +264,9 @@ Your payment is returned automatically.
 oracle@42sisters.ai
 ";
     assert_eq!((mail.subject.as_str(), mail.body.as_str()), ("About your question to 42 Sisters AI", expected));
-    let disputed = render_declined(&declined("BLOCKED", true), false).body;
+    let disputed = render_declined(&declined(State::Blocked, true), false).body;
     assert_eq!(disputed, expected.replace("Your payment is returned automatically.\n\n", ""));
-    let mail = render_declined(&declined("BLOCKED", false), true);
+    let mail = render_declined(&declined(State::Blocked, false), true);
     let expected = "Hi there,
 
 We do not give a verdict on this question, because it could do harm. Please ask a person who knows your whole situation.
@@ -291,7 +291,7 @@ oracle@42sisters.ai
 /// Gate 2 would never let a mail go out that it quarantines, and this mail is in no operator's list of held verdicts.
 #[test]
 fn the_texts_of_a_declined_question_pass_gate_2() {
-    let emergency = Declined { is_emergency: true, ..declined("BLOCKED", false) };
+    let emergency = Declined { is_emergency: true, ..declined(State::Blocked, false) };
     let decisions = declined_states().map(|(state, is_crisis)| declined(state, is_crisis));
     for declined in decisions.into_iter().chain([emergency]) {
         let mail = render_declined(&declined, true);
