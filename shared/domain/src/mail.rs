@@ -167,6 +167,10 @@ impl Mail {
     }
 }
 
+/// The code of the failure of a mail that no longer renders to the bytes of its first attempt. A redrive may render it
+/// anew.
+pub const CHANGED: &str = "changed";
+
 /// Why an attempt at a mail failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {

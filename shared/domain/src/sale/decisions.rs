@@ -3,7 +3,7 @@
 use super::{Decision, Event, Fulfilment, NotPaid, Refused, Sale};
 use crate::{
     Colour, Timestamp,
-    mail::{Found, Letter, Mail, Progress},
+    mail::{CHANGED, Found, Letter, Mail, Progress},
     operator::Operator,
 };
 
@@ -210,7 +210,7 @@ impl Sale {
 /// The part of the progress that a redrive keeps. A mail that no longer rendered to the bytes of its first attempt may
 /// render again, if there is no draft of those bytes: without a recorded draft nothing was ever sent.
 fn from_the_start(progress: &Progress) -> Progress {
-    let changed = progress.failures.last().is_some_and(|code| code == "changed");
+    let changed = progress.failures.last().is_some_and(|code| code == CHANGED);
     let forget = changed && progress.draft.is_none();
     Progress {
         failures: Vec::new(),

@@ -3,7 +3,7 @@
 use domain::{
     Alert, Sale, Timestamp,
     alert::Severity,
-    mail::{Failure, Letter, Mail, Next},
+    mail::{CHANGED, Failure, Letter, Mail, Next},
     ports::MailError,
     sending::MOVED_WITHIN,
 };
@@ -41,7 +41,7 @@ pub(crate) fn unchecked(error: &MailError) -> Failure {
 /// The mail no longer renders to the bytes of its first attempt, which it must (Email Retry, VER-07).
 pub(crate) fn changed() -> Failure {
     Failure {
-        code: "changed".to_owned(),
+        code: CHANGED.to_owned(),
         detail: "the mail no longer renders to the bytes of its first attempt".to_owned(),
         retriable: false,
         asked: None,

@@ -122,7 +122,7 @@ mod tests {
     use crate::NotDone::{self, Refused};
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
-        mail::{Draft, Progress},
+        mail::{CHANGED, Draft, Progress},
         money::Money,
         sale::{Claim, Fulfilment},
     };
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_changed_mail_may_render_anew_unless_a_draft_of_it_exists() {
-        for (last, draft, kept) in [("changed", false, false), ("changed", true, true), ("503", false, true)] {
+        for (last, draft, kept) in [(CHANGED, false, false), (CHANGED, true, true), ("503", false, true)] {
             let world = world_with(with_dead_mail(progress(last, draft)));
             run(go(&world)).unwrap().unwrap();
             let Mail::Retrying { progress, .. } = stored(&world).mail().clone() else { panic!("{last}") };

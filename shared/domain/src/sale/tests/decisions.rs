@@ -1,7 +1,7 @@
 //! The decisions of operators, approvals among them, and the money.
 
 use super::*;
-use crate::CallerIdentity;
+use crate::{CallerIdentity, mail::CHANGED};
 
 #[test]
 fn a_declined_question_is_decided_by_different_people_with_a_role_and_a_credential() {
@@ -91,8 +91,8 @@ fn a_dead_letter_goes_back_to_its_first_attempt_with_its_draft() {
     };
     assert_eq!(redriven(draft.clone(), "503"), (draft.clone(), Some("h".into())));
     assert_eq!(redriven(None, "503"), (None, Some("h".into())));
-    assert_eq!(redriven(None, "changed"), (None, None), "it may render anew");
-    assert_eq!(redriven(draft.clone(), "changed"), (draft, Some("h".into())), "the draft has the old bytes");
+    assert_eq!(redriven(None, CHANGED), (None, None), "it may render anew");
+    assert_eq!(redriven(draft.clone(), CHANGED), (draft, Some("h".into())), "the draft has the old bytes");
     assert!(sale().redrive(&operator, at(2)).is_err());
 }
 
