@@ -377,7 +377,7 @@ impl Refused {
 
 /// The verdict of an approved reply, reduced to what the tier sells.
 fn accept(crosscheck: &Crosscheck, text: &str, tier: Tier, query: &Query) -> Result<Verdict, Refused> {
-    if crosscheck.flags.iter().any(|flag| flag == "malformed_json") {
+    if crosscheck.is_malformed() {
         return Err(Refused::Malformed);
     }
     if !crosscheck.approved {

@@ -50,6 +50,14 @@ pub struct Crosscheck {
     pub crosscheck_reason: Reason,
 }
 
+impl Crosscheck {
+    /// Whether the reply is not a JSON object.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        self.flags.iter().any(|flag| flag == measure::MALFORMED)
+    }
+}
+
 /// Checks a model's reply.
 #[must_use]
 pub fn crosscheck(raw: &str, tier: Tier) -> Crosscheck {

@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 /// GREEN.
 pub(crate) const OPPOSED: &str = "opposed_by_every_dimension";
 
+/// The flag of a reply that is not a JSON object.
+pub(crate) const MALFORMED: &str = "malformed_json";
+
 /// The findings of one reply.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
@@ -57,7 +60,7 @@ impl Measured {
 
 /// The reply is not a JSON object: E_D = 2.0, V_t forced to 1.0.
 pub(crate) fn malformed() -> Measured {
-    Measured { evidence: 1.0, decoherence: 2.0, flags: vec!["malformed_json".to_owned()], ..Measured::default() }
+    Measured { evidence: 1.0, decoherence: 2.0, flags: vec![MALFORMED.to_owned()], ..Measured::default() }
 }
 
 /// Measures a reply for the paid tier. Blocks that the tier does not include are ignored.

@@ -105,7 +105,7 @@ fn null_is_a_verdict_and_only_a_contradictory_one_counts() {
 fn what_is_not_an_object_is_degenerate() {
     for raw in ["", "Sure! Here is your verdict:", "```json\n{}\n```", "[]", "null", "\"GREEN\"", r#"{"verdict":"GR"#] {
         let checked = crosscheck(raw, Tier::Quick);
-        assert!(!checked.approved, "{raw}");
+        assert!(!checked.approved && checked.is_malformed(), "{raw}");
         assert_eq!(checked.crosscheck_reason, Reason::DegenerateManifold, "{raw}");
         assert!(close(checked.coherence_score, -1.0), "{raw}");
         assert_eq!(checked.flags, ["malformed_json"], "{raw}");
@@ -118,7 +118,7 @@ fn an_unknown_colour_is_no_verdict() {
         let reply = json!({"verdict": colour, "summary": "Long enough a summary."});
         let checked = crosscheck_value(&reply, Tier::Quick);
         assert_eq!((checked.approved, checked.verdict_label), (false, None), "{colour:?}");
-        assert_eq!(checked.crosscheck_reason, Reason::FieldMissing);
+        assert_eq!((checked.crosscheck_reason, checked.is_malformed()), (Reason::FieldMissing, false));
     }
     let checked = crosscheck_value(&full("GREEN", ["GREEN", "GREEN", "BLUE", "GREEN", "GREEN"]), Tier::Full);
     assert_eq!((checked.approved, checked.crosscheck_reason), (false, Reason::FieldMissing));
