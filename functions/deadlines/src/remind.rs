@@ -135,7 +135,7 @@ mod tests {
         let at = Timestamp::from_seconds;
         let reply = Reply { message: "m".into(), at: at(2), from_buyer: None, settled_at: None, followup: None };
         let held = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
-            .with("fulfilment", Fulfilment::InReview { gate: 1, at: at(1) });
+            .with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(1) });
         for (mut sale, is_named) in [(held.clone(), false), (held.with("replies", vec![reply]), true)] {
             let Change { alerts, .. } = reminder(&mut sale, at(30 * 24 * 3600));
             let line = &alerts[0].line;

@@ -275,7 +275,7 @@ impl Retrieval<'_> {
         }
         let hold = |sale: &mut Sale, _| {
             let Ok(event) = sale.hold(HeldBy::Page, now) else { return Change::nothing(()) };
-            let alert = Alert::quarantine(now, 2, &self.session_id, gate.term_count());
+            let alert = gate.alert(&self.session_id, now);
             let context = Context::new(now, self.asked_at).with_evidence([gate.record(now, self.asked_at)]);
             Change::of(&event, &context, ()).alerting(alert)
         };

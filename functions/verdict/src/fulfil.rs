@@ -308,7 +308,7 @@ impl<'a> Worker<'a> {
                 };
                 // Uses the payload's timestamp so that operators can look the payload up from the hold.
                 let hold = |sale: &mut Sale, _| {
-                    let alert = Alert::quarantine(now, 1, &order.session_id, gate.term_count());
+                    let alert = gate.alert(&order.session_id, now);
                     changed(sale.hold(held_by, now), &context, alert)
                 };
                 Ok(ports.journal.commit(sale, hold).await?)

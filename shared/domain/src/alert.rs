@@ -2,7 +2,7 @@
 //! the reference of 8 characters by which `oracle show` finds it (infra/decisions/alerts-and-dashboard.md; Cache Alert,
 //! invariant 4).
 
-use crate::{SessionId, Tier, Timestamp, customer_text};
+use crate::{Gate, SessionId, Tier, Timestamp, customer_text};
 use serde::{Deserialize, Serialize};
 
 /// The topics of an alert (Cache Alert, severity levels: all alerts go to the crew, critical ones to another topic
@@ -136,7 +136,7 @@ impl Alert {
 
     /// The content filter holds a delivery (content filter, invariant 4).
     #[must_use]
-    pub fn quarantine(now: Timestamp, gate: u8, session: &SessionId, terms: usize) -> Self {
+    pub fn quarantine(now: Timestamp, gate: Gate, session: &SessionId, terms: usize) -> Self {
         let detail = format!("verdict held for review: {terms} blocked term(s) at gate {gate}");
         Self::event("ORACLE-QUARANTINE", Severity::Critical, now, "CONTENT_FILTER", session, &detail)
     }

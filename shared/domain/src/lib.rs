@@ -17,6 +17,7 @@ pub mod deployment;
 pub mod due;
 mod enum_with_words;
 pub mod erasure;
+pub mod gate;
 pub mod inbox;
 pub mod mail;
 pub mod message;
@@ -53,6 +54,7 @@ mod web_address;
 
 pub use alert::{Alert, Channel};
 pub use checkout_session::{CheckoutSession, PaymentStatus, SessionStage, Submission, Unusable};
+pub use gate::Gate;
 pub use metric::{Measurement, Metric};
 pub use operator::{CallerIdentity, Operator};
 pub use ports::RenewableSecret;

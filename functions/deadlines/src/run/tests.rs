@@ -32,7 +32,7 @@ fn sale(number: u32) -> Sale {
 }
 
 fn held() -> Sale {
-    sale(1).with("fulfilment", Fulfilment::InReview { gate: 1, at: START })
+    sale(1).with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: START })
 }
 
 fn world(sales: impl IntoIterator<Item = Sale>) -> World {

@@ -9,12 +9,13 @@ use aws::{DynamoSubmissions, S3Quarantine, SqsQueue};
 use backend::QueueName;
 use clap::{Args, Subcommand};
 use domain::{
-    Sale, SessionId, customer_text,
+    Gate, Sale, SessionId, customer_text,
     open_work::Work,
     ports::{Quarantine, SaleStore, Submissions},
     sale::Fulfilment,
 };
 use operations::quarantine::{self, DecideError, Decided};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -110,14 +111,14 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
 
 /// A line on a stored payload and the possible decisions. The quarantine also stores payloads of holds that have ended.
 fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
-    let (gate, held_at) = (payload["gate"].as_u64(), payload["held_at"].as_str().unwrap_or("-"));
+    let (gate, held_at) = (Gate::deserialize(&payload["gate"]).ok(), payload["held_at"].as_str().unwrap_or("-"));
     let where_held = match gate {
-        Some(1) => "Held before it was cached: neither page nor mail has shown it.",
-        Some(2) => "Held before page or mail: the block list has changed since it was cached.",
-        _ => "Held.",
+        Some(Gate::BeforeCache) => "Held before it was cached: neither page nor mail has shown it.",
+        Some(Gate::BeforeDelivery) => "Held before page or mail: the block list has changed since it was cached.",
+        None => "Held.",
     };
     let is_this = matches!(fulfilment, Some(Fulfilment::InReview { gate: now, at })
-        if Some(u64::from(*now)) == gate && at.to_iso() == held_at);
+        if Some(*now) == gate && at.to_iso() == held_at);
     let now = if is_this {
         "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund; unless \
          somebody decides within 24 hours the money goes back by itself."
@@ -231,11 +232,13 @@ mod tests {
     fn a_kept_payload_says_whether_it_waits_for_anybody() {
         let at = Timestamp::from_seconds(0);
         let payload = json!({ "gate": 1, "held_at": at.to_iso(), "payload": {} });
-        let held = Fulfilment::InReview { gate: 1, at };
+        let held = Fulfilment::InReview { gate: Gate::BeforeCache, at };
         assert!(meaning(&payload, Some(&held)).contains("waits for a decision"));
-        for ended in
-            [Some(&Fulfilment::Ready { at, archived: true }), Some(&Fulfilment::InReview { gate: 2, at }), None]
-        {
+        for ended in [
+            Some(&Fulfilment::Ready { at, archived: true }),
+            Some(&Fulfilment::InReview { gate: Gate::BeforeDelivery, at }),
+            None,
+        ] {
             assert!(meaning(&payload, ended).contains("This hold has ended"), "{ended:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::AuthorityDecision;
 use crate::{
-    CheckoutSession, Colour, Timestamp,
+    CheckoutSession, Colour, Gate, Timestamp,
     inbox::Reply,
     mail::{Found, Letter, Next, Progress},
     money::{Authorisation, PaymentChange, PaymentId, PaymentReport, RefundStep},
@@ -41,12 +41,12 @@ pub enum HeldAt {
 }
 
 impl HeldAt {
-    /// The gate's number.
+    /// The gate at which it was held.
     #[must_use]
-    pub const fn gate(self) -> u8 {
+    pub const fn gate(self) -> Gate {
         match self {
-            Self::BeforeCache | Self::AuthorityGate => 1,
-            Self::Page | Self::Mail(_) => 2,
+            Self::BeforeCache | Self::AuthorityGate => Gate::BeforeCache,
+            Self::Page | Self::Mail(_) => Gate::BeforeDelivery,
         }
     }
 }

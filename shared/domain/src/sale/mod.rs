@@ -130,7 +130,7 @@ pub use payment::RefundAnswer;
 pub use refused::{Part, Refused};
 
 use crate::{
-    Colour, SessionId, Tier, Timestamp,
+    Colour, Gate, SessionId, Tier, Timestamp,
     audit_trail::AuditTrail,
     inbox::Reply,
     money::{Money, PaymentHistory},
@@ -165,7 +165,7 @@ pub enum Fulfilment {
     /// The content filter holds it; a human decides.
     InReview {
         /// The gate that holds it.
-        gate: u8,
+        gate: Gate,
         /// When.
         at: Timestamp,
     },

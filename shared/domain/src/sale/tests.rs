@@ -217,7 +217,7 @@ fn only_the_verdict_that_was_archived_is_recorded_as_dispatched() {
 
 #[test]
 fn a_verdict_with_a_draft_and_a_held_notice_are_not_replaced() {
-    let held = Fulfilment::InReview { gate: 3, at: at(1) };
+    let held = Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(1) };
     let new = NewVerdict { colour: Colour::Red, verdict_hash: "h" };
     let operator = Operator::parse("o", None).unwrap();
     let replace =
@@ -249,7 +249,7 @@ fn a_verdict_with_a_draft_and_a_held_notice_are_not_replaced() {
 #[test]
 fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering() {
     let operator = Operator::parse("o", None).unwrap();
-    let held = Fulfilment::InReview { gate: 3, at: at(1) };
+    let held = Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(1) };
     let ready = Fulfilment::Ready { at: at(1), archived: true };
     let progress = Progress { body_hash: Some("b".into()), ..Progress::default() };
     let base = Sale { fulfilment: held.clone(), mail: Mail::Retrying { due: at(1), progress }, ..sale() };
@@ -265,7 +265,10 @@ fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering
     assert_eq!(free(&base, Decision::Replace, &held, verdict), Ok(None));
     let refused =
         |fulfilment: &Fulfilment| Err(Refused { part: Part::Verdict, from: fulfilment.as_str(), to: "ready" });
-    assert_eq!(free(&base, Decision::Approve, &Fulfilment::InReview { gate: 3, at: at(2) }, None), refused(&held));
+    assert_eq!(
+        free(&base, Decision::Approve, &Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(2) }, None),
+        refused(&held)
+    );
     let delivered = Sale { fulfilment: ready.clone(), ..base };
     assert_eq!(free(&delivered, Decision::Approve, &ready, None), refused(&ready));
 }

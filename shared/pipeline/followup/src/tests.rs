@@ -175,7 +175,7 @@ fn only_a_delivered_strategy_session_whose_money_is_here_offers_one() {
     for sale in [
         delivered().with("tier", "full"),
         delivered().with("fulfilment", Fulfilment::Ordered { at: at(-5) }),
-        delivered().with("fulfilment", Fulfilment::InReview { gate: 2, at: at(-5) }),
+        delivered().with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeDelivery, at: at(-5) }),
         delivered().with("money", Money::Refunded { at: at(-5) }),
         delivered().with("money", Money::Disputed { at: at(-5), refund: None, bounced: false }),
         delivered().with("smoke", true),

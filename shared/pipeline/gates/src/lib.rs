@@ -3,30 +3,12 @@
 //!
 //! Gate 1 is before the cache, gate 2 before the mail and before the page. Each alone is sufficient.
 
+pub use domain::Gate;
+
 use audit::{Body, Record};
-use domain::{CachedVerdict, SessionId, Tier, Timestamp};
+use domain::{Alert, CachedVerdict, SessionId, Tier, Timestamp};
 use filter::{CheckedPayload, Filter, Outcome};
 use serde_json::{Value, json};
-
-/// One of the two gates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// Before the cache.
-    BeforeCache,
-    /// Before the mail or the page.
-    BeforeDelivery,
-}
-
-impl Gate {
-    /// The gate's number in the specs.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::BeforeCache => 1,
-            Self::BeforeDelivery => 2,
-        }
-    }
-}
 
 /// The result of a run. It has no state of any other run (content filter, invariant 7).
 #[derive(Clone, Debug)]
@@ -60,6 +42,12 @@ pub fn list_version() -> &'static str {
 }
 
 impl Run {
+    /// The gate that ran.
+    #[must_use]
+    pub const fn gate(&self) -> Gate {
+        self.gate
+    }
+
     /// PASS, REPLACE or QUARANTINE.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
@@ -83,6 +71,12 @@ impl Run {
     #[must_use]
     pub fn terms(&self) -> Vec<String> {
         self.checked.hits().map(|(_, hit)| hit.term.clone()).collect()
+    }
+
+    /// The alert of a payload that is held.
+    #[must_use]
+    pub fn alert(&self, session: &SessionId, now: Timestamp) -> Alert {
+        Alert::quarantine(now, self.gate, session, self.term_count())
     }
 
     /// The audit record: terms and offsets, no text.

@@ -93,7 +93,11 @@ mod tests {
     #[test]
     fn what_is_not_archived_stays() {
         let waits = Fulfilment::Ready { at: at(-500), archived: false };
-        for fulfilment in [waits, Fulfilment::InReview { gate: 2, at: at(-9) }, Fulfilment::Ordered { at: at(-9) }] {
+        for fulfilment in [
+            waits,
+            Fulfilment::InReview { gate: domain::Gate::BeforeDelivery, at: at(-9) },
+            Fulfilment::Ordered { at: at(-9) },
+        ] {
             let kept = sale().with("fulfilment", fulfilment);
             let world = cached(kept.clone());
             let error = run(remove(journal(&world), &world, &world, &operator(), &session())).unwrap().unwrap_err();

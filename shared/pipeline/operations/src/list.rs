@@ -271,7 +271,7 @@ mod tests {
         let authorisation = serde_json::from_value(json!({ "by": "dana", "reason": "asked" })).unwrap();
         let world = world_of([
             sale(),
-            sale().with("fulfilment", Fulfilment::InReview { gate: 2, at: at(-90_000) }),
+            sale().with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeDelivery, at: at(-90_000) }),
             sale().with("fulfilment", failed.clone()),
             sale().with("fulfilment", Fulfilment::Unusable { at: at(-40) }).with("notice", dead(-30)),
             sale().with("mail", dead(-20)),
@@ -357,7 +357,9 @@ mod tests {
         let world = world_of([
             sale().with("replies", reply()),
             sale().with("replies", reply()).with("fulfilment", unusable).with("notice", dead(-90)),
-            sale().with("replies", reply()).with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-60) }),
+            sale()
+                .with("replies", reply())
+                .with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(-60) }),
             sale().with("replies", reply()).with("fulfilment", Fulfilment::Ordered { at: at(-50) }),
             sale().with("replies", reply()).with("mail", dead(-20)),
             declined(people(1), false, -10).with("replies", reply()),

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn what_is_neither_failed_nor_unusable_or_was_paid_back_is_left_alone() {
         let refunded = failed().with("money", Money::Refunded { at: at(-1) });
-        let held = sale().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) });
+        let held = sale().with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(-1) });
         let waiting = sale().with("fulfilment", Fulfilment::Ordered { at: at(-1) });
         for (left, went_back) in [(sale(), false), (refunded, true), (held, false), (waiting, false)] {
             let world = world_with(left.clone());

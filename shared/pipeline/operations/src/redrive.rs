@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_that_the_sale_does_not_send_any_more_or_whose_money_went_back() {
-        let held = Fulfilment::InReview { gate: 1, at: at(-5) };
+        let held = Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(-5) };
         let world = world_with(with_dead_mail(progress("503", false)).with("fulfilment", held));
         assert_eq!(run(go(&world)).unwrap().unwrap(), [(Letter::Verdict, Step::NotWanted)]);
         assert!(world.state().queue.is_empty() && decisions(&world).is_empty());

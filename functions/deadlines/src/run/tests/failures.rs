@@ -141,7 +141,7 @@ fn a_run_in_which_everything_is_slow_ends_in_time_and_has_sent_lost_orders_again
     let dead = Mail::Dead { at, progress: Progress::default() };
     let kinds: [&dyn Fn(u32) -> Sale; 6] = [
         &to_refund,
-        &|number| sale(number).with("fulfilment", Fulfilment::InReview { gate: 1, at }),
+        &|number| sale(number).with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at }),
         &|number| sale(number).with("fulfilment", Fulfilment::Failed { reason: "model".into(), at }),
         &|number| sale(number).with("fulfilment", Fulfilment::Unusable { at }).with("notice", Mail::Sent { at }),
         &|number| ready(number).with("mail", dead.clone()),

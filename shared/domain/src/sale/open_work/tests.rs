@@ -69,7 +69,11 @@ fn a_record_or_an_alert_that_is_still_on_its_way_keeps_any_sale_open() {
 
 #[test]
 fn a_record_that_cannot_be_written_hides_nothing_from_humans() {
-    let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, trail: waiting(), ..sale() };
+    let held = Sale {
+        fulfilment: Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(5) },
+        trail: waiting(),
+        ..sale()
+    };
     assert_eq!(open(&held), Some((Work::InFlight, 1200)), "a dead worker's record is written first");
     assert_eq!(open(&Sale { chased: 2, ..held }), Some((Work::Review, 5 + 24 * HOUR)));
 }
@@ -115,7 +119,10 @@ fn what_was_published_meanwhile_postpones_no_refund() {
 #[test]
 fn every_end_short_of_delivery_is_on_a_list_of_humans() {
     let listed = |fulfilment: Fulfilment| open(&Sale { fulfilment, notice: Mail::Sent { at: at(9) }, ..sale() });
-    assert_eq!(listed(Fulfilment::InReview { gate: 1, at: at(5) }), Some((Work::Review, 5 + 24 * HOUR)));
+    assert_eq!(
+        listed(Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(5) }),
+        Some((Work::Review, 5 + 24 * HOUR))
+    );
     assert_eq!(listed(Fulfilment::Failed { reason: "r".into(), at: at(5) }), Some((Work::Failed, 5 + 24 * HOUR)));
     assert_eq!(listed(Fulfilment::Unusable { at: at(5) }), Some((Work::Unusable, 5 + 72 * HOUR)));
     let dead = Sale { mail: Mail::Dead { at: at(50), progress: Progress::default() }, ..delivered() };
@@ -147,7 +154,7 @@ fn an_unusable_sale_that_is_not_announced_is_a_humans_at_once() {
 #[test]
 fn a_letter_that_is_not_wanted_any_more_is_nobodys_work() {
     let held = Sale {
-        fulfilment: Fulfilment::InReview { gate: 1, at: at(5) },
+        fulfilment: Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(5) },
         mail: Mail::Retrying { due: at(300), progress: Progress::default() },
         ..sale()
     };
@@ -187,7 +194,8 @@ fn a_reply_waits_for_a_human_until_it_is_settled() {
     assert_eq!(open(&asked), Some((Work::Reply, 100 + 24 * HOUR)), "sooner than the 72 h without a reply");
     let refunded = Sale { money: Money::Refunded { at: at(60) }, ..replied.clone() };
     assert_eq!(open(&refunded), Some((Work::Reply, 100 + 24 * HOUR)), "a refunded customer is answered too");
-    let held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(5) }, ..replied.clone() };
+    let held =
+        Sale { fulfilment: Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(5) }, ..replied.clone() };
     assert_eq!(open(&held), Some((Work::Review, 5 + 24 * HOUR)), "a refund by policy does not wait for a reader");
     replied.mark_replies_settled(at(200));
     assert_eq!(open(&replied), None);

@@ -18,7 +18,7 @@ fn one_claim_at_a_time() {
 fn an_ended_sale_is_not_worked_on_again() {
     let ends = [
         Fulfilment::Ready { at: at(1), archived: false },
-        Fulfilment::InReview { gate: 1, at: at(1) },
+        Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(1) },
         Fulfilment::Failed { reason: "x".into(), at: at(1) },
         Fulfilment::Unusable { at: at(1) },
     ];

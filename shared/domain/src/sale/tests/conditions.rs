@@ -57,7 +57,8 @@ fn a_message_that_a_queue_refuses_is_reported_once_and_only_while_work_is_due() 
     assert_eq!(sale.chase_refused(due), Ok(()));
     assert_eq!(sale.chased(), 1);
     assert!(sale.chase_refused(at(1_000_000)).is_err(), "reported");
-    let mut held = Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(0) }, ..super::sale() };
+    let mut held =
+        Sale { fulfilment: Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(0) }, ..super::sale() };
     assert!(held.chase_refused(at(100_000_000)).is_err(), "a human's work");
 }
 
@@ -205,10 +206,11 @@ fn a_declined_question_has_the_sentence_of_its_state() {
 }
 
 #[test]
-fn what_holds_a_sale_has_the_number_of_its_gate_and_decisions_have_names() {
+fn what_holds_a_sale_has_its_gate_and_decisions_have_names() {
     use super::super::event::HeldAt;
+    use crate::Gate::{BeforeCache, BeforeDelivery};
     let gates = [HeldAt::BeforeCache, HeldAt::AuthorityGate, HeldAt::Page, HeldAt::Mail(Letter::Verdict)];
-    assert_eq!(gates.map(HeldAt::gate), [1, 1, 2, 2]);
+    assert_eq!(gates.map(HeldAt::gate), [BeforeCache, BeforeCache, BeforeDelivery, BeforeDelivery]);
     assert_eq!([Decision::Approve, Decision::Replace].map(Decision::as_str), ["approve", "replace"]);
 }
 

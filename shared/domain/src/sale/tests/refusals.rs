@@ -32,7 +32,7 @@ fn a_refusal_names_the_part_of_the_sale_that_does_not_allow_it() {
         (draft(sending(Progress::default()), &sale()).map(drop), "drafted while its verdict is ordered"),
         (dead(&refunded).redrive(&operator, at(3)).map(drop), "retrying while its money is refunded"),
         (
-            dead(&Sale { fulfilment: Fulfilment::InReview { gate: 1, at: at(1) }, ..sale() })
+            dead(&Sale { fulfilment: Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(1) }, ..sale() })
                 .redrive(&operator, at(3))
                 .map(drop),
             "retrying while its verdict is in review",

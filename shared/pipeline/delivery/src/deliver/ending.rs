@@ -87,7 +87,7 @@ impl Delivery<'_> {
         let held_by = HeldBy::Mailer { owner: &self.order.message_id, letter: self.order.letter };
         let hold = |sale: &mut Sale, _| {
             let Ok(event) = sale.hold(held_by, now) else { return Change::nothing(()) };
-            let alert = Alert::quarantine(now, 2, &self.order.session_id, gate.term_count());
+            let alert = gate.alert(&self.order.session_id, now);
             Change::of(&event, &self.context(now).with_evidence([record.clone()]), ()).alerting(alert)
         };
         self.ports.journal.commit(sale, hold).await?.settle().await;

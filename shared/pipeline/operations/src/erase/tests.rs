@@ -100,7 +100,7 @@ fn lives() -> Vec<Sale> {
         hashed().with("fulfilment", Fulfilment::Ordered { at: at(-1) }).with("mail", Mail::NotOrdered),
         hashed().with("fulfilment", generating).with("mail", Mail::NotOrdered),
         hashed().with("fulfilment", Fulfilment::Ready { at: at(-1), archived: false }).with("mail", Mail::NotOrdered),
-        hashed().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) }),
+        hashed().with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(-1) }),
         hashed().with("fulfilment", Fulfilment::Failed { reason: "QUOTA".into(), at: at(-1) }),
         hashed().with("fulfilment", Fulfilment::Unusable { at: at(-1) }).with("mail", Mail::NotOrdered),
         hashed().with("mail", sending),
@@ -285,7 +285,7 @@ fn no_decision_of_an_operator_brings_an_erased_sale_back() {
 
 #[test]
 fn a_dry_run_says_what_would_be_done_and_does_nothing() {
-    let held = hashed().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) });
+    let held = hashed().with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(-1) });
     let world = full(&held.with("mail", Mail::NotOrdered));
     let before = (stored(&world), traces(&world));
     let plan = run(plan(ports(&world), &session())).unwrap().unwrap();
@@ -325,7 +325,9 @@ fn a_decision_is_not_denied_because_what_is_left_cannot_be_looked_at() {
 #[test]
 fn what_was_paid_and_not_delivered_stays_on_the_list_until_its_money_is_back() {
     use domain::sale::NotPaid;
-    let held = hashed().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-1) }).with("mail", Mail::NotOrdered);
+    let held = hashed()
+        .with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(-1) })
+        .with("mail", Mail::NotOrdered);
     let failed = held.with("fulfilment", Fulfilment::Failed { reason: "QUOTA".to_owned(), at: at(-1) });
     for (sale, owed) in [
         (held.clone(), true),

@@ -25,7 +25,7 @@ pub enum Refusal {
     #[error("the content filter holds it ({terms} blocked term(s), gate {gate}, list {list_version})")]
     Blocked {
         /// The gate.
-        gate: u8,
+        gate: Gate,
         /// The number of blocked terms.
         terms: usize,
         /// The version of the block list.
@@ -55,7 +55,7 @@ pub enum Held {
 
 #[derive(Deserialize)]
 struct StoredPayload {
-    gate: u8,
+    gate: Gate,
     held_at: String,
     payload: Value,
 }
@@ -71,7 +71,7 @@ struct StoredMail {
 ///
 /// # Errors
 /// [`Refusal::NoPayload`].
-pub fn held(payloads: &[String], gate: u8, held_at: Timestamp) -> Result<Held, Refusal> {
+pub fn held(payloads: &[String], gate: Gate, held_at: Timestamp) -> Result<Held, Refusal> {
     let kept = payloads.iter().filter_map(|payload| serde_json::from_str::<StoredPayload>(payload).ok());
     let held_at = held_at.to_iso();
     let this = kept.into_iter().find(|kept| kept.gate == gate && kept.held_at == held_at);
@@ -111,10 +111,10 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
     let decision = serde_json::to_value(&check).unwrap_or_default();
     let crosschecked = Record { timestamp: now, triggered_at: now, body: Body::TmmCrosscheck { phi: PHI, decision } };
     let records = vec![crosschecked, gate.record(now, now)];
-    let texts = gate.clone().delivered().ok_or_else(|| blocked(&gate, 1))?;
+    let texts = gate.clone().delivered().ok_or_else(|| blocked(&gate))?;
     let verdict = verdict.with_texts(texts);
     let again = gates::run(Gate::BeforeCache, verdict.texts());
-    if again.outcome() == Outcome::Pass { Ok(Examined { verdict, records }) } else { Err(blocked(&again, 1)) }
+    if again.outcome() == Outcome::Pass { Ok(Examined { verdict, records }) } else { Err(blocked(&again)) }
 }
 
 /// Checks a verdict against the grammar of a narrative answer. Returns the notice that it is shown with, if the answer is
@@ -162,18 +162,18 @@ pub fn delivery(held: &Held, entry: &CacheEntry, now: Timestamp) -> Result<Vec<R
         }
     };
     if gate.outcome() == Outcome::Quarantine {
-        return Err(blocked(&gate, 2));
+        return Err(blocked(&gate));
     }
     if let CacheEntry::Hit(cached) = entry {
         let page = gates::before_page(cached);
         if page.outcome() == Outcome::Quarantine {
-            return Err(blocked(&page, 2));
+            return Err(blocked(&page));
         }
     }
     Ok(vec![gate.record(now, now)])
 }
 
-fn blocked(gate: &gates::Run, number: u8) -> Refusal {
+fn blocked(run: &gates::Run) -> Refusal {
     let list_version = gates::list_version().to_owned();
-    Refusal::Blocked { gate: number, terms: gate.term_count(), list_version }
+    Refusal::Blocked { gate: run.gate(), terms: run.term_count(), list_version }
 }

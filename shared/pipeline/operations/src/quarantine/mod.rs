@@ -9,7 +9,7 @@ pub mod examine;
 use crate::{Done, NotDone, Operator, PartFailed, Refusals};
 use audit::{Change, Context, Journal, Record, hash};
 use domain::{
-    CachedVerdict, Query, Sale, SessionId, Timestamp, Verdict,
+    CachedVerdict, Gate, Query, Sale, SessionId, Timestamp, Verdict,
     mail::{Letter, Mail},
     message::{Message, OrderedBy},
     ports::{CacheEntry, Payments, Quarantine, Queue, QueueError, Submissions, Versioned},
@@ -92,7 +92,7 @@ pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId)
     let held = examine::held(&payloads, case.gate, case.held_at)?;
     let now = ports.journal.clock.now();
     let (verdict, records) = match (&held, case.gate) {
-        (Held::Verdict(value), 1) => {
+        (Held::Verdict(value), Gate::BeforeCache) => {
             let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
             let examined = examine::verdict(value, tier, now)?;
             (Some(case.cached(ports, examined.verdict, now).await?), examined.records)
@@ -143,7 +143,7 @@ pub async fn replace(
 struct Case {
     sale: Versioned<Sale>,
     entry: CacheEntry,
-    gate: u8,
+    gate: Gate,
     held_at: Timestamp,
 }
 
@@ -171,7 +171,7 @@ impl Case {
     /// narrative answer that breaks its grammar, also one that an operator wrote (Authority Governance, RFC-0009).
     async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Done<CachedVerdict, DecideError> {
         let sale = &self.sale.value;
-        if let (2, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
+        if let (Gate::BeforeDelivery, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
             let cached = CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() };
             return Ok(examine::replaced(cached, sale.locale())?);
         }

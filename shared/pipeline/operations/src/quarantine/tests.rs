@@ -18,11 +18,15 @@ fn quick(summary: &str) -> Value {
 }
 
 fn held_at_gate_1() -> Sale {
-    sale().with("fulfilment", Fulfilment::InReview { gate: 1, at: at(-100) }).with("mail", Mail::NotOrdered)
+    sale()
+        .with("fulfilment", Fulfilment::InReview { gate: Gate::BeforeCache, at: at(-100) })
+        .with("mail", Mail::NotOrdered)
 }
 
 fn held_at_gate_2() -> Sale {
-    sale().with("fulfilment", Fulfilment::InReview { gate: 2, at: at(-100) }).with("mail", Mail::Held)
+    sale()
+        .with("fulfilment", Fulfilment::InReview { gate: Gate::BeforeDelivery, at: at(-100) })
+        .with("mail", Mail::Held)
 }
 
 fn payload(gate: u8, seconds: i64, payload: &Value) -> String {
@@ -98,7 +102,10 @@ fn a_verdict_that_passes_now_is_cached_recorded_and_ordered() {
 fn what_the_filter_still_holds_stays_held() {
     let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick(BLOCKED))]);
     let error = run(approve_it(&world)).unwrap().unwrap_err();
-    assert!(matches!(&error, Refused(DecideError::Refused(Refusal::Blocked { gate: 1, terms: 1, .. }))), "{error}");
+    assert!(
+        matches!(&error, Refused(DecideError::Refused(Refusal::Blocked { gate: Gate::BeforeCache, terms: 1, .. }))),
+        "{error}"
+    );
     assert!(error.is_refusal() && !error.to_string().contains("CSDM"));
     untouched(&world, &held_at_gate_1());
 }
