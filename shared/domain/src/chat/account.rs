@@ -91,6 +91,27 @@ pub enum Claimed {
 #[error("the exchange is at another stage")]
 pub struct Refused;
 
+/// How many declined messages were recorded on the day of the last one. Stored as `[day, [others, escalated]]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(String, [u32; 2])", into = "(String, [u32; 2])")]
+struct DeclinedToday {
+    day: String,
+    others: u32,
+    escalated: u32,
+}
+
+impl From<(String, [u32; 2])> for DeclinedToday {
+    fn from((day, [others, escalated]): (String, [u32; 2])) -> Self {
+        Self { day, others, escalated }
+    }
+}
+
+impl From<DeclinedToday> for (String, [u32; 2]) {
+    fn from(declined: DeclinedToday) -> Self {
+        (declined.day, [declined.others, declined.escalated])
+    }
+}
+
 /// One account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Account {
@@ -103,9 +124,8 @@ pub struct Account {
     erasure: Option<Erasure>,
     hour: Timestamp,
     within_hour: u32,
-    /// The day of the last declined message, and how many were recorded on it: others and escalated ones.
     #[serde(default)]
-    declined: (String, [u32; 2]),
+    declined: DeclinedToday,
     #[serde(flatten)]
     trail: AuditTrail,
 }
@@ -122,7 +142,7 @@ impl Account {
             erasure: None,
             hour: Timestamp::from_seconds(0),
             within_hour: 0,
-            declined: (String::new(), [0; 2]),
+            declined: DeclinedToday { day: String::new(), others: 0, escalated: 0 },
             trail: AuditTrail::new(),
         }
     }
@@ -262,10 +282,10 @@ impl Account {
     /// have a limit of their own, so that other messages cannot use it up.
     pub fn count_declined(&mut self, is_escalated: bool, now: Timestamp) -> bool {
         let today = now.to_date();
-        if self.declined.0 != today {
-            self.declined = (today, [0; 2]);
+        if self.declined.day != today {
+            self.declined = DeclinedToday { day: today, ..DeclinedToday::default() };
         }
-        let counted = &mut self.declined.1[usize::from(is_escalated)];
+        let counted = if is_escalated { &mut self.declined.escalated } else { &mut self.declined.others };
         let is_recorded = *counted < MOST_DECLINES_A_DAY;
         *counted += u32::from(is_recorded);
         is_recorded

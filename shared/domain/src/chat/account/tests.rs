@@ -258,7 +258,10 @@ fn declined_messages_are_recorded_up_to_a_limit_a_day() {
             assert!(!account.count_declined(is_escalated, at(n)), "{is_escalated}");
         }
     }
+    assert!(account.count_declined(true, at(2 * day)));
     let mut stored = serde_json::to_value(&account).unwrap();
+    assert_eq!(stored["declined"], serde_json::json!([at(2 * day).to_date(), [0, 1]]));
+    assert_eq!(serde_json::from_value::<Account>(stored.clone()).unwrap(), account);
     stored.as_object_mut().unwrap().remove("declined").unwrap();
     let mut earlier: Account = serde_json::from_value(stored).unwrap();
     assert!(earlier.count_declined(false, at(day)), "a row of an earlier version has none");
