@@ -1,4 +1,4 @@
-//! Why a step did not finish: one type for the handlers, with a code that decides what follows.
+//! Why a step did not finish: one type for the handlers, with a code for the logs.
 
 use crate::{
     ports::{MailError, PaymentError, QueueError, StorageError},
@@ -7,7 +7,8 @@ use crate::{
 use std::{borrow::Cow, error::Error, fmt};
 
 crate::enum_with_words! {
-    /// The kind of failure or refusal. The methods match exhaustively, so a new code needs an answer in each of them.
+    /// The kind of failure or refusal. Every step can be repeated safely, and a queue delivers its message again
+    /// whatever the code.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum ErrorCode {
         /// Other processes kept changing the state.
@@ -35,44 +36,7 @@ crate::enum_with_words! {
     pub const fn as_str;
 }
 
-/// The possible effect of a failed step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing.
-    None,
-    /// Unknown: the step may have had its effect, and its reply was lost. Every step can be repeated safely.
-    Unknown,
-}
-
 impl ErrorCode {
-    /// Whether the same step can succeed later without a change by a human.
-    #[must_use]
-    pub const fn is_retriable(self) -> bool {
-        match self {
-            Self::Contended
-            | Self::Storage
-            | Self::Mailbox
-            | Self::Queue
-            | Self::PaymentUnavailable
-            | Self::ModelNotReady => true,
-            Self::PaymentRefused | Self::NoSale | Self::InvalidWords | Self::Malformed => false,
-        }
-    }
-
-    /// The possible effect of the step.
-    #[must_use]
-    pub const fn effect(self) -> Effect {
-        match self {
-            Self::Storage | Self::Mailbox | Self::Queue | Self::PaymentUnavailable => Effect::Unknown,
-            Self::Contended
-            | Self::PaymentRefused
-            | Self::ModelNotReady
-            | Self::NoSale
-            | Self::InvalidWords
-            | Self::Malformed => Effect::None,
-        }
-    }
-
     /// An error with this code and a text for operators.
     pub fn because(self, message: impl Into<Cow<'static, str>>) -> StepError {
         StepError { code: self, message: Some(message.into()), source: None }
@@ -169,10 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn the_payment_providers_no_is_final_and_its_silence_is_not() {
-        let silent = StepError::from(PaymentError::Unavailable("time-out".into())).code();
-        let refused = StepError::from(PaymentError::Refused("no".to_owned())).code();
-        assert_eq!((silent.is_retriable(), silent.effect()), (true, Effect::Unknown));
-        assert_eq!((refused.is_retriable(), refused.effect()), (false, Effect::None));
+    fn the_payment_providers_no_and_its_silence_have_codes_of_their_own() {
+        let silent = StepError::from(PaymentError::Unavailable("time-out".into()));
+        let refused = StepError::from(PaymentError::Refused("no".to_owned()));
+        assert_eq!((silent.code(), refused.code()), (ErrorCode::PaymentUnavailable, ErrorCode::PaymentRefused));
     }
 }
