@@ -11,7 +11,10 @@
 //! either. It is no conflict of versions yet: only the next reply shows what the transaction has changed.
 
 use crate::{Connection, RetryPolicy, now};
-use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::{
+    config::http::HttpResponse,
+    error::{ProvideErrorMetadata, SdkError},
+};
 use domain::{Alert, alert::Severity, ports::StorageError};
 use std::{error::Error, future::Future, time::Duration};
 
@@ -100,12 +103,11 @@ impl Failure {
     }
 }
 
-impl<E, R> From<SdkError<E, R>> for Failure
+impl<E> From<SdkError<E, HttpResponse>> for Failure
 where
     E: Error + ProvideErrorMetadata + Send + Sync + 'static,
-    R: Status + std::fmt::Debug + Send + Sync + 'static,
 {
-    fn from(error: SdkError<E, R>) -> Self {
+    fn from(error: SdkError<E, HttpResponse>) -> Self {
         let cause = match &error {
             SdkError::TimeoutError(_) => Cause::TimedOut,
             SdkError::DispatchFailure(failure) if failure.is_timeout() => Cause::TimedOut,
@@ -116,7 +118,7 @@ where
             SdkError::ServiceError(refusal) if refusal.err().code() == Some("TransactionConflictException") => {
                 Cause::Conflict
             }
-            other => Cause::Refused(other.raw_response().map(Status::status)),
+            other => Cause::Refused(other.raw_response().map(|response| response.status().as_u16())),
         };
         Self { cause, source: Box::new(error) }
     }
@@ -127,17 +129,6 @@ fn was_connected(error: &(dyn Error + 'static)) -> bool {
     let chain = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
     let mut clients = chain.filter_map(|error| error.downcast_ref::<hyper_util::client::legacy::Error>());
     clients.any(|error| !error.is_connect())
-}
-
-/// The status of a raw response.
-pub(crate) trait Status {
-    fn status(&self) -> u16;
-}
-
-impl Status for aws_sdk_sqs::config::http::HttpResponse {
-    fn status(&self) -> u16 {
-        Self::status(self).as_u16()
-    }
 }
 
 /// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it. A first attempt
