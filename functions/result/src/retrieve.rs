@@ -130,7 +130,7 @@ impl Retrieval<'_> {
     async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict, found: Found) -> Reply {
         let gate = gates::before_page(&cached);
         let mut cached = cached;
-        match gate.clone().delivered() {
+        match gate.delivered() {
             Some(texts) => {
                 if cached.notice.is_some() {
                     cached.notice = texts.last().cloned();
@@ -196,7 +196,7 @@ impl Retrieval<'_> {
         }
         let Ok(Some(cached)) = self.ports.archive.find(&self.session_id).await else { return unavailable };
         let gate = gates::before_page(&cached);
-        if gate.term_count() > 0 || gate.delivered().is_none() {
+        if gate.term_count() > 0 || gate.is_held() {
             return unavailable;
         }
         self.verdict_reply(&cached, None, Map::new())

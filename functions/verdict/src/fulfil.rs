@@ -495,5 +495,5 @@ fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Cha
 
 /// The verdict after gate 1, or `None` when it is held.
 fn deliverable(gate: &gates::Run, verdict: &Verdict) -> Option<Verdict> {
-    gate.clone().delivered().map(|texts| verdict.clone().with_texts(texts))
+    gate.delivered().map(|texts| verdict.clone().with_texts(texts))
 }

@@ -178,11 +178,12 @@ impl Delivery<'_> {
             // it.
             return self.settle_draft(sale, &draft).await;
         }
-        let Some(rendered) = self.render(&sale.value, entry).await? else { return self.make_again(sale).await };
+        let Some((rendered, gate)) = self.render(&sale.value, entry).await? else {
+            return self.make_again(sale).await;
+        };
         let Some(address) = self.address(&sale.value).await? else { return self.no_address(sale).await };
-        let gate = gates::before_mail(&rendered.subject, &rendered.body);
         let record = gate.record(self.now(), self.order.ordered_at);
-        let Some(delivered) = gate.clone().delivered() else {
+        let Some(delivered) = gate.delivered() else {
             let raw = json!({ "subject": rendered.subject, "body": rendered.body });
             return self.hold(sale, &gate, record, &raw).await;
         };
@@ -202,23 +203,27 @@ impl Delivery<'_> {
         Ok(self.ports.payments.session(&self.order.session_id.paid_session()).await?.email)
     }
 
-    /// `None` where the verdict is lost.
-    async fn render(&self, sale: &Sale, entry: CacheEntry) -> Result<Option<Rendered>, StepError> {
+    /// The mail, and gate 2's result about it. `None` where the verdict is lost.
+    async fn render(&self, sale: &Sale, entry: CacheEntry) -> Result<Option<(Rendered, gates::Run)>, StepError> {
         let (session, site) = (&self.order.session_id, &self.settings.site);
+        let checked = |rendered: Rendered| {
+            let gate = gates::before_mail(&rendered.subject, &rendered.body);
+            (rendered, gate)
+        };
         Ok(match self.order.letter {
-            Letter::SilentDrop => Some(render_silent_drop()),
+            Letter::SilentDrop => Some(checked(render_silent_drop())),
             // The gate's decision does not change. A dispute, or a verdict mail that turns out to be sent, takes the
             // sentence about the money out of the mail after a disclosure (draft.rs).
-            Letter::Refund => Some(
+            Letter::Refund => Some(checked(
                 sale.declined()
                     .map_or_else(render_refund, |declined| render_declined(declined, sale.gives_money_back())),
-            ),
-            Letter::Divergence => Some(render_divergence(session, site)),
+            )),
+            Letter::Divergence => Some(checked(render_divergence(session, site))),
             Letter::Verdict => self.verdict(entry).await?.map(|cached| {
-                let rendered = render(session, &cached, site);
+                let (rendered, gate) = checked(render(session, &cached, site));
                 // A mail is never held or changed because of the customer's own words.
-                let echoes = gates::before_mail(&rendered.subject, &rendered.body).outcome() == filter::Outcome::Pass;
-                if echoes { rendered } else { render_without_echo(session, &cached, site) }
+                let echoes = gate.outcome() == filter::Outcome::Pass;
+                if echoes { (rendered, gate) } else { checked(render_without_echo(session, &cached, site)) }
             }),
         })
     }

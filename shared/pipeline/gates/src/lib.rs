@@ -54,11 +54,16 @@ impl Run {
         self.checked.outcome
     }
 
+    /// Whether the payload is held.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        matches!(self.checked.outcome, Outcome::Quarantine)
+    }
+
     /// The texts to deliver, in the order given; `None` when the payload is held.
     #[must_use]
-    pub fn delivered(self) -> Option<Vec<String>> {
-        let held = self.checked.outcome == Outcome::Quarantine;
-        (!held).then(|| self.checked.fields.into_iter().map(|field| field.text).collect())
+    pub fn delivered(&self) -> Option<Vec<String>> {
+        (!self.is_held()).then(|| self.checked.fields.iter().map(|field| field.text.clone()).collect())
     }
 
     /// The number of blocked terms.
@@ -143,7 +148,7 @@ mod tests {
         let Body::ContentFilter { outcome, hits, .. } = run.record(now, now).body else { panic!("a filter record") };
         assert_eq!((outcome.as_str(), hits[0]["field"].as_u64()), ("QUARANTINE", Some(1)));
         assert!(!hits.to_string().contains("says so"), "no text in the record");
-        assert!(run.delivered().is_none());
+        assert!(run.is_held() && run.delivered().is_none());
     }
 
     /// Issue 5: list version and hash, term id, span, view, rule, outcome.
@@ -185,7 +190,7 @@ mod tests {
         let run = run(Gate::BeforeDelivery, ["TMM likes it.", "So do we."]);
         assert_eq!(run.outcome(), Outcome::Replace);
         let texts = run.delivered().unwrap();
-        assert!(!texts[0].contains("TMM") && texts[1] == "So do we.");
+        assert!(!run.is_held() && !texts[0].contains("TMM") && texts[1] == "So do we.");
     }
 
     #[test]

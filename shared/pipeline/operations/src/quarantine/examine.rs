@@ -111,7 +111,7 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
     let decision = serde_json::to_value(&check).unwrap_or_default();
     let crosschecked = Record { timestamp: now, triggered_at: now, body: Body::TmmCrosscheck { phi: PHI, decision } };
     let records = vec![crosschecked, gate.record(now, now)];
-    let texts = gate.clone().delivered().ok_or_else(|| blocked(&gate))?;
+    let texts = gate.delivered().ok_or_else(|| blocked(&gate))?;
     let verdict = verdict.with_texts(texts);
     let again = gates::run(Gate::BeforeCache, verdict.texts());
     if again.outcome() == Outcome::Pass { Ok(Examined { verdict, records }) } else { Err(blocked(&again)) }
@@ -161,12 +161,12 @@ pub fn delivery(held: &Held, entry: &CacheEntry, now: Timestamp) -> Result<Vec<R
             gates::run(Gate::BeforeDelivery, verdict.texts())
         }
     };
-    if gate.outcome() == Outcome::Quarantine {
+    if gate.is_held() {
         return Err(blocked(&gate));
     }
     if let CacheEntry::Hit(cached) = entry {
         let page = gates::before_page(cached);
-        if page.outcome() == Outcome::Quarantine {
+        if page.is_held() {
             return Err(blocked(&page));
         }
     }
