@@ -12,10 +12,12 @@ pub struct MadeFromSecret<T> {
     made: Mutex<Option<Made<T>>>,
 }
 
-/// The value, with the document it was made from.
-pub struct Made<T> {
+/// The value, with the document it was made from. Its clones share both.
+pub struct Made<T>(Arc<Parts<T>>);
+
+struct Parts<T> {
     document: Secret,
-    value: Arc<T>,
+    value: T,
 }
 
 /// Why no value was made.
@@ -23,14 +25,14 @@ pub type NotMade = Box<dyn Error + Send + Sync>;
 
 impl<T> Clone for Made<T> {
     fn clone(&self) -> Self {
-        Self { document: self.document.clone(), value: Arc::clone(&self.value) }
+        Self(Arc::clone(&self.0))
     }
 }
 
 impl<T> std::ops::Deref for Made<T> {
     type Target = T;
     fn deref(&self) -> &T {
-        &self.value
+        &self.0.value
     }
 }
 
@@ -67,8 +69,8 @@ impl<T: Send + Sync> MadeFromSecret<T> {
         refused: &Made<T>,
         make: impl Fn(&Secret) -> Result<T, NotMade> + Send + Sync,
     ) -> Option<Made<T>> {
-        let document = self.secret.renewed(&refused.document).await.ok().flatten()?;
-        let kept = self.kept().filter(|made| made.document.expose() == document.expose());
+        let document = self.secret.renewed(&refused.0.document).await.ok().flatten()?;
+        let kept = self.kept().filter(|made| made.0.document.expose() == document.expose());
         match kept {
             Some(made) => Some(made),
             None => make(&document).ok().map(|value| self.keep(document, value)),
@@ -80,7 +82,7 @@ impl<T: Send + Sync> MadeFromSecret<T> {
     }
 
     fn keep(&self, document: Secret, value: T) -> Made<T> {
-        let made = Made { document, value: Arc::new(value) };
+        let made = Made(Arc::new(Parts { document, value }));
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.clone());
         made
     }
@@ -138,6 +140,8 @@ mod tests {
         let first = poll_once(value.get(&make)).unwrap();
         assert_eq!((first.as_str(), poll_once(value.get(&make)).unwrap().as_str()), ("first 0", "first 0"));
         assert_eq!(source.reads.load(Ordering::Relaxed), 1);
+        let again = poll_once(value.get(&make)).unwrap();
+        assert!(std::ptr::eq(again.0.document.expose(), first.0.document.expose()), "a call copies no secret");
         assert!(poll_once(value.other_than(&first, &make)).is_none(), "there is no other document");
         *source.document.lock().unwrap() = "second";
         assert_eq!(poll_once(value.other_than(&first, &make)).unwrap().as_str(), "second 1");
