@@ -171,7 +171,7 @@ pub enum Fulfilment {
     },
     /// No verdict could be made; a human decides.
     Failed {
-        /// The error, as a code.
+        /// The error, in a sentence for operators.
         reason: String,
         /// When.
         at: Timestamp,
