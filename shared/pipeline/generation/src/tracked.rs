@@ -92,8 +92,8 @@ impl<'a> Tracked<'a> {
             self.has_delivered.store(true, Ordering::Relaxed);
             circuits.ended(&model, Admitted::Probe, &ModelError::cut_by_time()).await;
         } else if now.since(since) >= enough {
-            // A time limit is shorter than the time for which a circuit opens, so while the circuit is half open, the
-            // call in progress is the half-open one.
+            // A time limit is shorter than the time for which a circuit opens (settings.rs), so while the circuit is
+            // half open, the call in progress is the half-open one.
             circuits.failed(&model, Admitted::Probe).await;
         } else {
             circuits.not_asked(&model).await;
