@@ -112,7 +112,11 @@ const NARROWER: [(&str, &[Layer], &str); 5] = [
 
 /// Crates that only these may use, with the reasons. Tests may use everything.
 const RESERVED: [(&str, &[&str], &str); 2] = [
-    ("audit-verify", &["audit-digest", "operations", "oracle-cli"], "no function on a sale's way reads the log back"),
+    (
+        "audit-verify",
+        &["audit-digest", "operations", "oracle-cli", "testkit"],
+        "no function on a sale's way reads the log back",
+    ),
     ("operations", &["oracle-cli"], "what operators decide is no function's to do"),
 ];
 

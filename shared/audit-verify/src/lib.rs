@@ -1,7 +1,7 @@
 //! Reads the audit log: verifies its chains and signed digests, and aggregates its records.
 //!
-//! Only the log's readers use this crate: `oracle` (with `operations`) and `audit-digest`, which writes the digests.
-//! Code that writes records uses `audit` alone.
+//! Only the log's readers use this crate: `oracle` (with `operations`), `audit-digest`, which writes the digests, and
+//! the testkit, whose worlds' logs are verified. Code that writes records uses `audit` alone.
 
 pub mod aggregate;
 pub mod copies;

@@ -11,6 +11,7 @@ mod cache;
 pub mod faults;
 pub mod golden;
 pub mod inbox;
+mod log_damage;
 pub mod memory;
 mod ports;
 mod random;

@@ -113,6 +113,16 @@ impl OpenSales for Ports<'_> {
     }
 }
 
+/// The record with another time.
+pub(crate) fn altered(entry: &AuditEntry) -> AuditEntry {
+    AuditEntry { line: entry.line.replacen("\"timestamp\":\"2", "\"timestamp\":\"3", 1), ..entry.clone() }
+}
+
+/// The record under a second key.
+pub(crate) fn forked(entry: &AuditEntry) -> AuditEntry {
+    AuditEntry { key: format!("{}-fork", entry.key), ..entry.clone() }
+}
+
 #[async_trait]
 impl AuditLog for Ports<'_> {
     async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
@@ -120,12 +130,9 @@ impl AuditLog for Ports<'_> {
         match self.defect {
             Some(Defect::RecordLost) => Ok(Published::Written),
             Some(Defect::RecordErrorSwallowed) => Ok(log.publish(entry).await.unwrap_or(Published::Written)),
-            Some(Defect::RecordAltered) => {
-                let line = entry.line.replacen("\"timestamp\":\"2", "\"timestamp\":\"3", 1);
-                log.publish(&AuditEntry { line, ..entry.clone() }).await
-            }
+            Some(Defect::RecordAltered) => log.publish(&altered(entry)).await,
             Some(Defect::LogForked) => {
-                log.publish(&AuditEntry { key: format!("{}-fork", entry.key), ..entry.clone() }).await?;
+                log.publish(&forked(entry)).await?;
                 log.publish(entry).await
             }
             _ => log.publish(entry).await,

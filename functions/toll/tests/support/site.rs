@@ -51,6 +51,10 @@ pub enum Defect {
     OpenUnlisted,
     /// The log reports a record as written and does not write it.
     RecordLost,
+    /// The log changes a record that it writes.
+    RecordAltered,
+    /// The log forks: it writes each record under a second key too.
+    LogForked,
     /// Alerts are lost.
     AlertsLost,
     /// The facilitator reports every payment as settled and keeps refusals to itself.
@@ -66,7 +70,7 @@ pub enum Defect {
 }
 
 impl Defect {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::VersionIgnored,
         Self::PurchaseLost,
         Self::AnswerLost,
@@ -75,6 +79,8 @@ impl Defect {
         Self::NameVersionIgnored,
         Self::OpenUnlisted,
         Self::RecordLost,
+        Self::RecordAltered,
+        Self::LogForked,
         Self::AlertsLost,
         Self::RefusalSwallowed,
         Self::NothingSubmitted,
@@ -220,7 +226,19 @@ fn without_evaluation(purchase: &Purchase) -> Purchase {
 #[async_trait]
 impl AuditLog for Site {
     async fn publish(&self, entry: &AuditEntry) -> Result<Published, StorageError> {
-        if self.has(Defect::RecordLost) { Ok(Published::Written) } else { self.world.publish(entry).await }
+        let log: &dyn AuditLog = &self.world;
+        match self.defect {
+            Some(Defect::RecordLost) => Ok(Published::Written),
+            Some(Defect::RecordAltered) => {
+                let line = entry.line.replacen("\"timestamp\":\"2", "\"timestamp\":\"3", 1);
+                log.publish(&AuditEntry { line, ..entry.clone() }).await
+            }
+            Some(Defect::LogForked) => {
+                log.publish(&AuditEntry { key: format!("{}-fork", entry.key), ..entry.clone() }).await?;
+                log.publish(entry).await
+            }
+            _ => log.publish(entry).await,
+        }
     }
 }
 

@@ -24,7 +24,7 @@ fn design() -> Packages {
         ("gates", "shared/pipeline/gates", &["audit", "domain", "filter"]),
         ("operations", "shared/pipeline/operations", &["audit-verify", "gates"]),
         ("delivery", "shared/pipeline/delivery", &["backend", "gates", "graph"]),
-        ("testkit", "shared/testkit", &["audit", "domain"]),
+        ("testkit", "shared/testkit", &["audit-verify", "domain"]),
         ("verdict", "functions/verdict", &["backend", "delivery", "filter", "runtime"]),
         ("result", "functions/result", &["backend"]),
         ("audit-digest", "functions/audit-digest", &["audit-verify"]),

@@ -37,6 +37,10 @@ pub enum ChatDefect {
     ErasureUnwritten,
     /// The log of records drops its writes.
     RecordLost,
+    /// The log of records changes a record that it writes.
+    RecordAltered,
+    /// The log of records forks: it writes each record under a second key too.
+    LogForked,
     /// A link can be used any number of times.
     LinkKept,
     /// Interrupted erasures are not listed.
@@ -52,7 +56,7 @@ pub enum ChatDefect {
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 27] = [
+pub const DEFECTS: [ChatDefect; 29] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
@@ -69,6 +73,8 @@ pub const DEFECTS: [ChatDefect; 27] = [
     ChatDefect::MemoryLost,
     ChatDefect::ErasureUnwritten,
     ChatDefect::RecordLost,
+    ChatDefect::RecordAltered,
+    ChatDefect::LogForked,
     ChatDefect::LinkKept,
     ChatDefect::ErasuresUnlisted,
     ChatDefect::FailureAcknowledged,

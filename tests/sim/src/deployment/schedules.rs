@@ -3,7 +3,7 @@
 use super::Deployment;
 use crate::settings::{SETTINGS, SITE};
 use audit::{ChatJournal, FunctionJournal};
-use domain::{StepError, inbox::INQUIRIES};
+use domain::{StepError, notebooks};
 use testkit::NoLimit;
 
 impl Deployment<'_> {
@@ -37,13 +37,11 @@ impl Deployment<'_> {
     pub async fn deadlines(&self, refund_held: bool) -> domain::due::Report {
         let (world, bridges) = (self.world, self.bridges());
         let accounts = ChatJournal { store: world, log: &self.ports, alerts: &self.ports, clock: world };
-        let notebooks = [FunctionJournal {
-            function: INQUIRIES,
-            notes: world,
-            log: &self.ports,
-            alerts: &self.ports,
-            clock: world,
-        }];
+        let notebook =
+            |function| FunctionJournal { function, notes: world, log: &self.ports, alerts: &self.ports, clock: world };
+        // The other notebooks are empty: to read them takes time and changes nothing.
+        let is_stored = |name: &&str| world.state().notes.contains_key(*name);
+        let notebooks: Vec<_> = notebooks::without_schedule().filter(is_stored).map(notebook).collect();
         let ports = deadlines::Ports {
             journal: self.journal(),
             open: &self.ports,

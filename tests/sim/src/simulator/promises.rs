@@ -9,7 +9,7 @@ use crate::{
     queues::Queue,
     rules::{Rule, Violation},
 };
-use domain::{Sale, Timestamp, money::Money, sale::Fulfilment};
+use domain::{Sale, Timestamp, money::Money, notebooks, sale::Fulfilment};
 use serde_json::Value;
 use testkit::{Passage, world::State};
 
@@ -81,6 +81,8 @@ impl Simulator<'_> {
         let state = self.world.state();
         self.checker.at_rest(&state, &self.customers)?;
         Checker::replies_at_rest(&state, &self.customers)?;
+        let waiting: Vec<_> = state.waiting_notes(notebooks::without_schedule()).filter(|_| redriven).collect();
+        Rule::Recorded.require(waiting.is_empty(), || format!("records wait for ever in the notes {waiting:?}"))?;
         for customer in &self.customers {
             let end = self.end(&state, customer)?;
             self.check_given_up(customer, end)?;

@@ -12,6 +12,7 @@ use crate::{
 use domain::{
     Sale, Timestamp,
     mail::Mail,
+    notebooks,
     open_work::{OpenWork, Work as OpenKind},
     sale::Fulfilment,
 };
@@ -48,7 +49,11 @@ impl Simulator<'_> {
     pub(super) fn deadlines(&mut self) -> Checked {
         let now = self.now();
         let due = |open: &OpenWork| open.due.as_millis() <= now;
-        let is_due = self.world.state().sales.values().any(|(sale, _)| sale.open_work().is_some_and(|it| due(&it)));
+        let is_due = {
+            let state = self.world.state();
+            let of_sales = state.sales.values().any(|(sale, _)| sale.open_work().is_some_and(|it| due(&it)));
+            of_sales || state.waiting_notes(notebooks::without_schedule()).next().is_some()
+        };
         self.orphans()?;
         if is_due || self.has_faults_now() && self.random.chance(20) {
             let (deployment, refund_held) = (self.deployment, self.refund_held);
@@ -95,6 +100,7 @@ impl Simulator<'_> {
             && !self.agenda.iter().any(|Reverse((_, _, what))| outside(what))
             && self.queues.iter().all(Queue::is_empty)
             && !self.world.state().sales.values().any(|(sale, _)| machines(sale))
+            && self.world.state().waiting_notes(notebooks::without_schedule()).next().is_none()
     }
 
     /// Requires that work which is due now has a message or a worker.

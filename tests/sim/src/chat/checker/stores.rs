@@ -73,6 +73,8 @@ impl Checker {
             let waiting = known.trail().outbox().len();
             Promise::Recorded.require(waiting == 0, || format!("{waiting} records of {subscriber:?} wait"))?;
         }
+        let damage = state.log_damage();
+        Promise::Recorded.require(damage.is_empty(), || format!("the log is damaged: {damage:?}"))?;
         for (_, subscriber, report) in &state.billing {
             Self::reported(&state, subscriber, report)?;
         }
