@@ -16,6 +16,8 @@ use testkit::{Plan, every_single_fault};
 
 const CRISIS: &str = "I want to kill myself";
 const WARFARIN: &str = "Can I give my son two of my warfarin tablets?";
+/// Two physicians may approve it.
+pub(crate) const METFORMIN: &str = "Should I stop taking metformin?";
 
 fn paid(question: &str, locale: Option<&str>) -> Simulator {
     let mut session = paid_session("cs_test_declined_sale_1", "quick", Some(crate::samples::ADDRESS));
@@ -25,7 +27,7 @@ fn paid(question: &str, locale: Option<&str>) -> Simulator {
 }
 
 /// A paid Payment Link session whose question must not be answered, as the verdict function left it.
-fn declined(question: &str, locale: Option<&str>) -> Simulator {
+pub(crate) fn declined(question: &str, locale: Option<&str>) -> Simulator {
     let mut sim = paid(question, locale);
     sim.model_says(&crate::samples::quick("GREEN", "Yes."));
     sim.stripe_delivers();
@@ -35,7 +37,7 @@ fn declined(question: &str, locale: Option<&str>) -> Simulator {
 }
 
 /// Runs what is due until the refund and its mail are done.
-fn settle(sim: &mut Simulator) {
+pub(crate) fn settle(sim: &mut Simulator) {
     for _ in 0..3 {
         sim.deadlines().unwrap();
         sim.drain();
@@ -50,7 +52,7 @@ fn mails(sim: &Simulator) -> Vec<(String, String)> {
 }
 
 /// The only mail.
-fn mail(sim: &Simulator) -> String {
+pub(crate) fn mail(sim: &Simulator) -> String {
     let mut mails = mails(sim);
     assert_eq!(mails.len(), 1, "{mails:?}");
     let (subject, body) = mails.remove(0);
@@ -188,7 +190,7 @@ fn an_emergency_waits_for_nobody() {
         assert!(matches!(sim.sale().money(), Money::Refunded { .. }), "{question}");
         assert!(mail(&sim).contains(texts::DECLINED_REFUND), "{question}");
     }
-    let sim = asked_twice("Should I stop taking metformin?");
+    let sim = asked_twice(METFORMIN);
     assert_eq!((sim.sale().money(), mails(&sim).len()), (&Money::Kept, 0), "a physician may approve it");
 }
 

@@ -14,6 +14,7 @@ mod followup;
 mod front_door;
 mod golden;
 mod heartbeats;
+mod human_lock;
 mod lost_verdict;
 mod mail_retry;
 mod model_replies;
