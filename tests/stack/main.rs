@@ -24,6 +24,7 @@ mod drills;
 mod erasure;
 mod followup;
 mod hardening;
+mod human_lock;
 mod inbox;
 mod integrity;
 mod killed;
