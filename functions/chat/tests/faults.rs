@@ -174,6 +174,38 @@ fn every_fault_at_every_effect_of_an_erasure() {
     }
 }
 
+/// The own session ends last, so that after any interruption the same request ends the rest.
+#[test]
+fn every_fault_at_every_effect_of_a_sign_out_everywhere() {
+    let signed_in_twice = || {
+        let (world, here) = customer();
+        let elsewhere = signed_in(&world, "someone@example.com");
+        let other = signed_in(&world, "other@example.com");
+        (world, [here, elsewhere], other)
+    };
+    let out = |world: &World, cookie: &str| {
+        let request = Request::delete("/api/chat/session").with_header("cookie", cookie);
+        send(world, request.with_body(r#"{"everywhere":true}"#)).map(|reply| reply.status())
+    };
+    let (clean, [here, _], _) = signed_in_twice();
+    clean.plan(Plan::none());
+    assert_eq!(out(&clean, &here), Some(200));
+    for (plan, what) in every_single_fault(clean.passed(), 2) {
+        let (world, own, other) = signed_in_twice();
+        world.plan(plan);
+        let first = out(&world, &own[0]);
+        world.plan(Plan::none());
+        if first != Some(200) {
+            let again = out(&world, &own[0]);
+            assert!(matches!(again, Some(200 | 401)), "{what}: {again:?}");
+        }
+        for cookie in &own {
+            assert_eq!(get(&world, "/api/chat/me", cookie).status(), 401, "{what}");
+        }
+        assert_eq!(get(&world, "/api/chat/me", &other).status(), 200, "{what}: another customer");
+    }
+}
+
 /// Handles many requests concurrently, with a different delay for each effect.
 fn parallel(world: &World, requests: Vec<Request>) -> Vec<Reply> {
     let mut random = 7_u64;

@@ -25,7 +25,7 @@ mod threads;
 pub use defects::{ChatDefect, DEFECTS, hunt};
 pub use promises::{Broken, Promise};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use testkit::Random;
 
 /// What the world of a seed came to.
@@ -44,6 +44,8 @@ pub struct ChatReport {
 pub struct ChatTally {
     /// Replies of the chat by method and status, faults by name, what Stripe reported, by kind.
     pub counts: BTreeMap<String, u64>,
+    /// The effects that happened or failed, by boundary.
+    pub reached: BTreeSet<&'static str>,
 }
 
 impl ChatTally {
@@ -56,6 +58,7 @@ impl ChatTally {
         for (what, count) in &other.counts {
             *self.counts.entry(what.clone()).or_default() += count;
         }
+        self.reached.extend(&other.reached);
     }
 
     /// How often something happened.
@@ -74,8 +77,8 @@ pub fn simulate_chat(seed: u64, traced: bool, defect: Option<ChatDefect>) -> Cha
     let world = model::world(&mut random);
     let functions = functions::Functions::new(world, defect);
     let people = people::draw(&mut random);
-    let (beside, apart) = (Random::new(seed, 15), Random::new(seed, 17));
-    let mut simulator = simulator::Simulator::new(&functions, chaos, [random, beside, apart], people, traced);
+    let [beside, apart, outs] = [15, 17, 19].map(|stream| Random::new(seed, stream));
+    let mut simulator = simulator::Simulator::new(&functions, chaos, [random, beside, apart, outs], people, traced);
     let broken = simulator.live().err();
     let (tally, trace) = simulator.end();
     ChatReport { broken, tally, trace }

@@ -12,4 +12,8 @@ pub(super) struct Asked {
     pub(super) began: Timestamp,
     /// The exchanges in the person's account or memory when the request began.
     pub(super) had: Vec<u64>,
+    /// The cookie of the session that the browser sends.
+    pub(super) cookie: Option<String>,
+    /// The cookies of the sessions that the request ends if it is a sign-out.
+    pub(super) ends: Vec<String>,
 }

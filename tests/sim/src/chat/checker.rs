@@ -46,6 +46,8 @@ pub(super) struct Checker {
     pub(super) alerted: Alerted,
     left: Vec<Left>,
     tokens: BTreeSet<String>,
+    /// The cookies of sessions that a sign-out has ended: whose they were, and the time of its reply.
+    ended: BTreeMap<String, (usize, Timestamp)>,
     /// The tasks that asked the model, by exchange: the authority gate has let the message of each through.
     evaluated: BTreeMap<u64, BTreeSet<u64>>,
 }
@@ -64,6 +66,7 @@ impl Checker {
             wished: BTreeSet::new(),
             left,
             tokens: BTreeSet::new(),
+            ended: BTreeMap::new(),
             evaluated: BTreeMap::new(),
         }
     }
@@ -94,6 +97,7 @@ impl Checker {
     pub(super) fn replied(&mut self, asked: &Asked, status: u16, body: &str, now: Timestamp) -> Checked {
         let answer: Value = serde_json::from_str(body).unwrap_or_default();
         Promise::Filtered.require(!body.contains("CSDM"), || format!("a blocked term is delivered: {body}"))?;
+        self.signed_out(asked, status, now)?;
         self.threads.replied(asked, status, body, now)?;
         match (asked.call, status) {
             ("GET exchange", 202) => self.begun(asked, &answer["replies"].to_string()),
@@ -189,6 +193,29 @@ impl Checker {
         Promise::SignIn.require(!is_other_browser, || "a link signed another browser in".to_owned())?;
         let is_new = self.tokens.insert(token.to_owned());
         Promise::SignIn.require(is_new, || "a link signed in twice".to_owned())
+    }
+
+    /// Checks that an ended session gives no access, and notes the sessions that a sign-out ends. Who discloses self-harm
+    /// gets the sources of help without a session, and a sign-out without one succeeds too.
+    fn signed_out(&mut self, asked: &Asked, status: u16, now: Timestamp) -> Checked {
+        let ended = asked.cookie.as_ref().and_then(|cookie| self.ended.get(cookie));
+        let is_ended = ended.is_some_and(|(_, at)| asked.began >= *at);
+        let is_denied = matches!(status, 401 | 429 | 503) || matches!(asked.call, "POST declined" | "DELETE session");
+        Promise::SignIn.require(!is_ended || is_denied, || {
+            format!("person {} has signed out, and {} is answered {status}", asked.person, asked.call)
+        })?;
+        if status == 200 {
+            for cookie in &asked.ends {
+                self.ended.entry(cookie.clone()).or_insert((asked.person, now));
+            }
+        }
+        Ok(())
+    }
+
+    /// The cookies of a person's ended sessions.
+    pub(super) fn ended(&self, person: usize) -> Vec<String> {
+        let own = self.ended.iter().filter(|(_, (whose, _))| *whose == person);
+        own.map(|(cookie, _)| cookie.clone()).collect()
     }
 
     /// A period that is paid, processed, and not refunded or disputed from `from` to `until`.

@@ -43,6 +43,10 @@ pub enum ChatDefect {
     LogForked,
     /// A link can be used any number of times.
     LinkKept,
+    /// A session that is signed out goes on.
+    SessionKept,
+    /// The other sessions of a customer who signs out everywhere go on.
+    OtherSessionsKept,
     /// Interrupted erasures are not listed.
     ErasuresUnlisted,
     /// A failed message is removed from its queue.
@@ -56,7 +60,7 @@ pub enum ChatDefect {
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 29] = [
+pub const DEFECTS: [ChatDefect; 31] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
@@ -76,6 +80,8 @@ pub const DEFECTS: [ChatDefect; 29] = [
     ChatDefect::RecordAltered,
     ChatDefect::LogForked,
     ChatDefect::LinkKept,
+    ChatDefect::SessionKept,
+    ChatDefect::OtherSessionsKept,
     ChatDefect::ErasuresUnlisted,
     ChatDefect::FailureAcknowledged,
     ChatDefect::BillingUnlisted,

@@ -38,6 +38,7 @@ pub(super) enum Act {
     Subscribe(PaidPlan),
     Portal,
     SignOut,
+    SignOutEverywhere,
 }
 
 /// Draws one to three people.
@@ -62,6 +63,12 @@ pub(super) fn draw(random: &mut Random) -> Vec<Person> {
 }
 
 impl Person {
+    /// The cookies of the sessions in a browser, or in all of the person's.
+    pub(super) fn sessions(&self, browser: usize, everywhere: bool) -> Vec<String> {
+        let browsers = self.browsers.iter().enumerate().filter(|(number, _)| everywhere || *number == browser);
+        browsers.filter_map(|(_, browser)| browser.session.clone()).collect()
+    }
+
     /// Draws the next action.
     pub(super) fn act(&self, random: &mut Random) -> Act {
         if random.chance(self.erases) {

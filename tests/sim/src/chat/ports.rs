@@ -310,10 +310,16 @@ impl SignIns for Ports {
     }
 
     async fn end_session(&self, digest: &str) -> Result<(), StorageError> {
+        if self.has(ChatDefect::SessionKept) {
+            return Ok(());
+        }
         self.world.end_session(digest).await
     }
 
     async fn end_sessions(&self, who: &SubscriberId, except: Option<&str>) -> Result<usize, StorageError> {
+        if self.has(ChatDefect::OtherSessionsKept) {
+            return Ok(0);
+        }
         self.world.end_sessions(who, except).await
     }
 

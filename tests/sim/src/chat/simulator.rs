@@ -50,6 +50,8 @@ pub(super) struct Simulator<'h> {
     beside: Random,
     /// So is what was added after that: mails that the mailbox refuses, second subscriptions, declined messages.
     apart: Random,
+    /// So are the sign-outs everywhere.
+    outs: Random,
     people: Vec<Person>,
     checker: Checker,
     agenda: BinaryHeap<Reverse<(i64, u64, u64)>>,
@@ -67,6 +69,8 @@ pub(super) struct Simulator<'h> {
     /// Whether this world's people send messages that the authority gate declines, and how many they have sent.
     has_disclosures: bool,
     disclosures: u64,
+    /// Whether this world's people sign out everywhere.
+    has_sign_outs: bool,
     /// The texts on the Bridges: person, number, and whether the person wrote it.
     texts: Vec<(usize, u64, bool)>,
     is_calm: bool,
@@ -81,7 +85,7 @@ impl<'h> Simulator<'h> {
     pub(super) fn new(
         functions: &'h Functions,
         chaos: Chaos,
-        [random, beside, apart]: [Random; 3],
+        [random, beside, apart, outs]: [Random; 4],
         people: Vec<Person>,
         traced: bool,
     ) -> Self {
@@ -93,6 +97,7 @@ impl<'h> Simulator<'h> {
             random,
             beside,
             apart,
+            outs,
             people,
             checker: Checker::new(ids),
             agenda: BinaryHeap::new(),
@@ -106,6 +111,7 @@ impl<'h> Simulator<'h> {
             has_bridges: false,
             has_disclosures: false,
             disclosures: 0,
+            has_sign_outs: false,
             texts: Vec::new(),
             is_calm: false,
             tally: ChatTally::default(),
@@ -115,7 +121,8 @@ impl<'h> Simulator<'h> {
         }
     }
 
-    pub(super) fn end(self) -> (ChatTally, Vec<String>) {
+    pub(super) fn end(mut self) -> (ChatTally, Vec<String>) {
+        self.tally.reached.extend(&self.functions.world.state().boundaries);
         (self.tally, self.trace.unwrap_or_default())
     }
 
@@ -124,6 +131,7 @@ impl<'h> Simulator<'h> {
         self.surround();
         self.has_bridges = self.beside.chance(500);
         self.has_disclosures = self.apart.chance(200);
+        self.has_sign_outs = self.outs.chance(300);
         let mut at = self.now();
         for _ in 0..self.chaos.bursts {
             for person in 0..self.people.len() {

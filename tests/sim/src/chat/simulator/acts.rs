@@ -20,6 +20,8 @@ impl Simulator<'_> {
         let browser = usize::try_from(self.random.below(self.people[person].browsers.len() as u64)).unwrap_or(0);
         if self.people[person].browsers[browser].session.is_none() {
             self.sign_in(person, browser);
+        } else if self.has_sign_outs && self.outs.chance(80) {
+            self.act(person, browser, Act::SignOutEverywhere);
         } else {
             if self.has_disclosures && self.apart.chance(200) {
                 self.disclose(person, browser);
@@ -124,6 +126,10 @@ impl Simulator<'_> {
             }
             Act::Portal => ("POST portal", None, with(Request::post("/api/chat/portal", "{}")), None),
             Act::SignOut => ("DELETE session", None, with(Request::delete("/api/chat/session")), None),
+            Act::SignOutEverywhere => {
+                let request = with(Request::delete("/api/chat/session")).with_body(r#"{"everywhere":true}"#);
+                ("DELETE sessions", None, request, None)
+            }
         };
         self.send(person, browser, call, exchange, request, None, buys);
     }
@@ -163,7 +169,13 @@ impl Simulator<'_> {
         buys: Option<PaidPlan>,
     ) {
         let had = had(&self.functions.world.state(), &self.checker.subscribers[person], &self.people[person].exchanges);
-        let asked = Asked { person, call, exchange, began: self.timestamp(), had };
+        let cookie = self.people[person].browsers[browser].session.clone();
+        let ends = match call {
+            "DELETE session" => self.people[person].sessions(browser, false),
+            "DELETE sessions" => self.people[person].sessions(browser, true),
+            _ => Vec::new(),
+        };
+        let asked = Asked { person, call, exchange, began: self.timestamp(), had, cookie, ends };
         let functions = self.functions;
         self.begin(Work::Request { asked, browser, token, buys }, async move {
             Outcome::Replied(functions.chat(request).await)

@@ -27,6 +27,7 @@ impl Simulator<'_> {
         self.until_quiet()?;
         self.checker.erasures_ended(&self.functions.world)?;
         for person in 0..self.people.len() {
+            self.stay_signed_out(person)?;
             self.come_back(person)?;
             let exchanges = self.people[person].exchanges.clone();
             for exchange in exchanges {
@@ -57,6 +58,19 @@ impl Simulator<'_> {
         for operation in raised(&state).filter_map(Alert::parts).map(|parts| parts.operation) {
             self.tally.count(format!("alert {operation}"));
         }
+    }
+
+    /// Sends the cookie of each session that the person has ended.
+    fn stay_signed_out(&mut self, person: usize) -> Checked {
+        for cookie in self.checker.ended(person) {
+            self.people[person].browsers[0].session = Some(cookie);
+            self.act(person, 0, Act::Me);
+            self.until_quiet()?;
+            let is_out = self.last.as_ref().is_some_and(|(status, _)| *status == 401);
+            Promise::SignIn
+                .require(is_out, || format!("an ended session of person {person} is answered {:?}", self.last))?;
+        }
+        Ok(())
     }
 
     fn come_back(&mut self, person: usize) -> Checked {
