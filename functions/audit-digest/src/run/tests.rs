@@ -14,7 +14,7 @@ use domain::{
     sale::AuditEntry,
 };
 use std::sync::Mutex;
-use testkit::{FAULTS, Fault, Plan, World, run as poll};
+use testkit::{BOUNDARIES, FAULTS, Fault, Plan, World, run as poll};
 
 const LIMITS: Limits = Limits { entries: 10, documents: 5, bytes: 1_000, rechecked: 100 };
 
@@ -169,6 +169,10 @@ fn no_death_loses_a_record_or_signs_twice_differently() {
     ran(&untroubled);
     let effects = untroubled.passed();
     assert!(effects > 8, "{effects}");
+    let reached = untroubled.state().boundaries.clone();
+    let own = BOUNDARIES.into_iter().filter(|name| name.starts_with("digests.") || name.starts_with("log_notices."));
+    let missing: Vec<_> = own.filter(|name| !reached.contains(name)).collect();
+    assert_eq!(missing, ["digests.keys"], "only operators list digests");
     for fault in FAULTS {
         for at in 0..effects {
             for second in std::iter::once(None).chain((0..effects).map(Some)) {
