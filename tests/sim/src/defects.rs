@@ -4,7 +4,7 @@
 //! Each defect is a port or a queue that does not keep its contract ([`crate::ports`], [`crate::queues`]), so the
 //! functions run as they are deployed. Defects of their code are what `cargo xtask mutants` is for.
 
-use crate::{Violation, simulate_with};
+use crate::{Rule, Violation, simulate_with};
 use domain::open_work::Work;
 use std::fmt;
 
@@ -25,6 +25,10 @@ pub enum Defect {
     VerdictUnderOtherKey,
     /// The store caches a verdict with a placeholder in place of its summary.
     VerdictHollowed,
+    /// The store caches a verdict with a term for which the content filter holds a text.
+    VerdictContaminated,
+    /// The store returns a cached verdict with another question.
+    AnotherQuestionRead,
     /// The store opens a follow-up although there is one.
     FollowUpReplaced,
     /// The store opens a follow-up without its text.
@@ -43,6 +47,8 @@ pub enum Defect {
     AlertsLost,
     /// Alerts are lost whose line contains this text.
     AlertsLostAbout(&'static str),
+    /// Alerts name an address.
+    AddressInAlerts,
     /// The archive reports a verdict as kept although the write failed.
     ArchiveErrorSwallowed,
     /// The archive finds nothing.
@@ -53,8 +59,16 @@ pub enum Defect {
     PayloadLost,
     /// The dead letter's object is not kept.
     DeadLetterLost,
+    /// The stores of an erased sale report its data as removed and keep it.
+    DataKept,
+    /// An open circuit of a model reads as closed.
+    CircuitReadsClosed,
     /// Stripe's session reads as paid.
     UnpaidReadsPaid,
+    /// Stripe's session reads as unpaid.
+    PaidReadsUnpaid,
+    /// The question of a Payment Link's session reads as one that is sold.
+    QuestionReplaced,
     /// Stripe reports a refund and makes none.
     RefundLost,
     /// Stripe's list of paid sessions is empty.
@@ -88,7 +102,7 @@ pub enum Defect {
 }
 
 /// Every defect that the checker must notice.
-pub const DEFECTS: [Defect; 54] = [
+pub const DEFECTS: [Defect; 61] = [
     Defect::VersionIgnored,
     Defect::SaleLost,
     Defect::PendingAlertsLost,
@@ -96,6 +110,8 @@ pub const DEFECTS: [Defect; 54] = [
     Defect::VerdictLost,
     Defect::VerdictUnderOtherKey,
     Defect::VerdictHollowed,
+    Defect::VerdictContaminated,
+    Defect::AnotherQuestionRead,
     Defect::FollowUpReplaced,
     Defect::FollowUpTextLost,
     Defect::WorkUnlisted(Work::InFlight),
@@ -111,12 +127,17 @@ pub const DEFECTS: [Defect; 54] = [
     Defect::AlertsLostAbout("[ORACLE-VERDICT]"),
     Defect::AlertsLostAbout("[SILENT-DROP]"),
     Defect::AlertsLostAbout("DEAD LETTER"),
+    Defect::AddressInAlerts,
     Defect::ArchiveErrorSwallowed,
     Defect::ArchiveEmpty,
     Defect::ArchiveUnreadable,
     Defect::PayloadLost,
     Defect::DeadLetterLost,
+    Defect::DataKept,
+    Defect::CircuitReadsClosed,
     Defect::UnpaidReadsPaid,
+    Defect::PaidReadsUnpaid,
+    Defect::QuestionReplaced,
     Defect::RefundLost,
     Defect::CompletedSessionsUnlisted,
     Defect::ReportsUnlisted,
@@ -145,6 +166,48 @@ pub const DEFECTS: [Defect; 54] = [
     Defect::NeverDeadLettered,
 ];
 
+impl Defect {
+    /// The rules that have to find it. More than one only where chance decides which breaks first.
+    #[must_use]
+    pub const fn rules(self) -> &'static [Rule] {
+        match self {
+            Self::VersionIgnored => &[Rule::Recorded, Rule::Claims, Rule::States],
+            Self::SaleLost | Self::PendingRecordsLost => &[Rule::Recorded],
+            Self::PendingAlertsLost | Self::AlertsLost | Self::AlertsLostAbout(_) => &[Rule::HumanAlerted],
+            Self::VerdictLost | Self::VerdictUnderOtherKey => &[Rule::CacheBeforeMail],
+            Self::VerdictHollowed => &[Rule::NothingHollow],
+            Self::VerdictContaminated => &[Rule::NothingBlocked],
+            Self::AnotherQuestionRead => &[Rule::Page],
+            Self::FollowUpReplaced => &[Rule::FollowUp, Rule::Recorded, Rule::EndsInTime],
+            Self::FollowUpTextLost => &[Rule::FollowUp],
+            Self::WorkUnlisted(Work::Refund) => &[Rule::EndsInTime],
+            Self::WorkUnlisted(_) => &[Rule::Orphaned],
+            Self::AcknowledgedBeforeWork => &[Rule::Orphaned, Rule::EndsInTime],
+            Self::RecordLost | Self::RecordErrorSwallowed | Self::RecordAltered | Self::LogForked => &[Rule::Chain],
+            Self::AddressInAlerts => &[Rule::Private],
+            Self::ArchiveErrorSwallowed | Self::ArchiveEmpty => &[Rule::FirstVerdict],
+            Self::ArchiveUnreadable => &[Rule::ServedFromArchive],
+            Self::PayloadLost | Self::DeadLetterLost => &[Rule::Reviewable],
+            Self::DataKept => &[Rule::Forgotten],
+            Self::CircuitReadsClosed => &[Rule::Model],
+            Self::UnpaidReadsPaid => &[Rule::PaidOnly],
+            Self::PaidReadsUnpaid => &[Rule::Needless, Rule::Page, Rule::EndsInTime],
+            Self::QuestionReplaced => &[Rule::Authority],
+            Self::RefundLost | Self::ReportsUnlisted => &[Rule::Money],
+            Self::CompletedSessionsUnlisted => &[Rule::EndsInTime],
+            Self::SentDraftSentAgain
+            | Self::MailLost
+            | Self::MailErrorSwallowed
+            | Self::MailClaimLost
+            | Self::GoneDraftReadsSent => &[Rule::OneMail],
+            Self::QueueErrorSwallowed(_) | Self::QueueLoses(_) | Self::FailureAcknowledged(_) => {
+                &[Rule::Orphaned, Rule::EndsInTime, Rule::Money]
+            }
+            Self::QueueMixedUp(..) | Self::UnreadableAcknowledged | Self::NeverDeadLettered => &[Rule::Queues],
+        }
+    }
+}
+
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}")
@@ -160,13 +223,24 @@ pub struct Found {
     pub violation: Violation,
 }
 
-/// Looks for a world in which the defect breaks a promise that holds without it. `None` when none of the worlds of
-/// seeds 1 to `most` does.
-#[must_use]
-pub fn hunt(defect: Defect, most: u64) -> Option<Found> {
-    (1..=most).find_map(|seed| {
-        let violation = simulate_with(seed, false, Some(defect)).violation?;
+/// Looks for a world in which the defect breaks one of its rules, and no rule is broken without it.
+///
+/// # Errors
+/// None of the worlds of seeds 1 to `most` does; the first of them in which the defect breaks another rule, if any.
+pub fn hunt(defect: Defect, most: u64) -> Result<Found, Option<Found>> {
+    let mut other = None;
+    for seed in 1..=most {
+        let Some(violation) = simulate_with(seed, false, Some(defect)).violation else { continue };
+        let is_named = defect.rules().contains(&violation.rule);
         // A world in which a promise is broken without the defect shows nothing.
-        simulate_with(seed, false, None).violation.is_none().then_some(Found { seed, violation })
-    })
+        if (!is_named && other.is_some()) || simulate_with(seed, false, None).violation.is_some() {
+            continue;
+        }
+        let found = Found { seed, violation };
+        if is_named {
+            return Ok(found);
+        }
+        other = Some(found);
+    }
+    Err(other)
 }

@@ -85,10 +85,10 @@ fn chat_worlds(arguments: &Arguments) -> ExitCode {
         let mut missed = 0;
         for defect in chat::DEFECTS {
             match chat::hunt(defect, arguments.seeds) {
-                Some((seed, broken)) => println!("{defect:?}: seed {seed}: {broken}"),
-                None => {
+                Ok((seed, broken)) => println!("{defect:?}: seed {seed}: {broken}"),
+                Err(other) => {
                     missed += 1;
-                    println!("{defect:?}: NOT FOUND");
+                    println!("{defect:?}: NOT FOUND as {:?}, but {other:?}", defect.promises());
                 }
             }
         }
@@ -122,10 +122,14 @@ fn defects(most: u64) -> ExitCode {
     println!("| defect | found in the world of seed | as |\n|---|---|---|");
     for defect in DEFECTS {
         match hunt(defect, most) {
-            Some(found) => println!("| {defect} | {} | {} |", found.seed, found.violation),
-            None => {
+            Ok(found) => println!("| {defect} | {} | {} |", found.seed, found.violation),
+            Err(None) => {
                 missed += 1;
                 println!("| {defect} | NOT FOUND | |");
+            }
+            Err(Some(other)) => {
+                missed += 1;
+                println!("| {defect} | NOT FOUND as {:?}, but {} | {} |", defect.rules(), other.seed, other.violation);
             }
         }
     }

@@ -64,7 +64,7 @@ pub(crate) async fn decide(
             answered(redrive::redrive(ports, &operator, &session).await)
         }
         Decision::Erase => {
-            let ports = erasure::Ports { journal, data: world, mails: world };
+            let ports = erasure::Ports { journal, data: ports, mails: world };
             answered(erase::erase(ports, &operator, &session).await)
         }
         Decision::Refund => {

@@ -8,15 +8,21 @@ mod vendors;
 pub(crate) use queues::Outgoing;
 pub(crate) use secrets::KeptSecret;
 
-use crate::{answer::PLACEHOLDER, defects::Defect};
+use crate::{
+    answer::{HELD_TERM, PLACEHOLDER},
+    breaker_policy,
+    defects::Defect,
+};
 use async_trait::async_trait;
 use domain::{
     Alert, CachedVerdict, Sale, SessionId, Submission, Timestamp,
+    breaker::Breaker,
+    erasure::Store,
     mail::Letter,
     open_work::Work,
     ports::{
-        Alerts, AuditLog, CacheEntry, DeadLetters, Listed, OpenSales, Published, Quarantine, SaleStore, SaveError,
-        StorageError, VerdictArchive, Versioned,
+        Alerts, AuditLog, Breakers, CacheEntry, DeadLetters, Listed, OpenSales, Published, Quarantine, SaleData,
+        SaleStore, SaveError, StorageError, VerdictArchive, Versioned,
     },
     sale::AuditEntry,
 };
@@ -46,7 +52,11 @@ impl SaleStore for Ports<'_> {
         &self,
         session: &SessionId,
     ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError> {
-        self.world.load_with_verdict(session).await
+        let (sale, mut entry) = self.world.load_with_verdict(session).await?;
+        if let (Some(Defect::AnotherQuestionRead), CacheEntry::Hit(cached)) = (self.defect, &mut entry) {
+            "Should I open another shop?".clone_into(&mut cached.query);
+        }
+        Ok((sale, entry))
     }
 
     async fn save(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
@@ -69,11 +79,10 @@ impl SaleStore for Ports<'_> {
                 saved
             }
             Some(Defect::VerdictHollowed) => {
-                let mut hollow = verdict.cloned();
-                if let Some(verdict) = &mut hollow {
-                    PLACEHOLDER.clone_into(&mut verdict.verdict.summary);
-                }
-                store.save(sale, expected, hollow.as_ref()).await
+                store.save(sale, expected, with_summary(verdict, PLACEHOLDER).as_ref()).await
+            }
+            Some(Defect::VerdictContaminated) => {
+                store.save(sale, expected, with_summary(verdict, HELD_TERM).as_ref()).await
             }
             _ => store.save(sale, expected, verdict).await,
         }
@@ -94,6 +103,13 @@ impl SaleStore for Ports<'_> {
             _ => self.world.open_followup(sale, text, first_version).await,
         }
     }
+}
+
+/// The verdict with this summary.
+fn with_summary(verdict: Option<&CachedVerdict>, summary: &str) -> Option<CachedVerdict> {
+    let mut verdict = verdict.cloned()?;
+    summary.clone_into(&mut verdict.verdict.summary);
+    Some(verdict)
 }
 
 /// The sale with nothing in this list.
@@ -142,7 +158,10 @@ impl AuditLog for Ports<'_> {
 
 #[async_trait]
 impl Alerts for Ports<'_> {
-    async fn raise(&self, alert: Alert) {
+    async fn raise(&self, mut alert: Alert) {
+        if self.has(Defect::AddressInAlerts) {
+            alert.line.push_str(" customer@example.com");
+        }
         let lost = match self.defect {
             Some(Defect::AlertsLost) => true,
             Some(Defect::AlertsLostAbout(text)) => alert.line.contains(text),
@@ -201,5 +220,34 @@ impl DeadLetters for Ports<'_> {
             return Ok(());
         }
         DeadLetters::keep(self.world, session, letter, died_at, document).await
+    }
+}
+
+#[async_trait]
+impl SaleData for Ports<'_> {
+    async fn kept(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
+        self.world.kept(store, session).await
+    }
+
+    async fn remove(&self, store: Store, session: &SessionId) -> Result<u64, StorageError> {
+        if self.has(Defect::DataKept) {
+            return Ok(1);
+        }
+        SaleData::remove(self.world, store, session).await
+    }
+}
+
+#[async_trait]
+impl Breakers for Ports<'_> {
+    async fn load(&self, model: &str) -> Result<Versioned<Breaker>, StorageError> {
+        let found = Breakers::load(self.world, model).await?;
+        let now = Timestamp::from_millis(self.world.state().now);
+        let is_open = found.value.refuses_until(now, &breaker_policy()).is_some();
+        let value = if is_open && self.has(Defect::CircuitReadsClosed) { Breaker::default() } else { found.value };
+        Ok(Versioned { value, version: found.version })
+    }
+
+    async fn save(&self, model: &str, breaker: &Breaker, expected: u64) -> Result<(), SaveError> {
+        Breakers::save(self.world, model, breaker, expected).await
     }
 }

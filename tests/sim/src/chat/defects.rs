@@ -1,6 +1,6 @@
 //! Defects of a port that the checker must detect: each breaks one contract that the chat relies on.
 
-use super::{Broken, simulate_chat};
+use super::{Broken, Promise, simulate_chat};
 
 /// One defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum ChatDefect {
     SessionKept,
     /// The other sessions of a customer who signs out everywhere go on.
     OtherSessionsKept,
+    /// Every session is that of one customer.
+    SessionOfAnother,
     /// Interrupted erasures are not listed.
     ErasuresUnlisted,
     /// A failed message is removed from its queue.
@@ -60,7 +62,7 @@ pub enum ChatDefect {
 }
 
 /// All defects that the checker must detect.
-pub const DEFECTS: [ChatDefect; 31] = [
+pub const DEFECTS: [ChatDefect; 32] = [
     ChatDefect::AccountVersionIgnored,
     ChatDefect::AccountLost,
     ChatDefect::CountWithoutReply,
@@ -82,6 +84,7 @@ pub const DEFECTS: [ChatDefect; 31] = [
     ChatDefect::LinkKept,
     ChatDefect::SessionKept,
     ChatDefect::OtherSessionsKept,
+    ChatDefect::SessionOfAnother,
     ChatDefect::ErasuresUnlisted,
     ChatDefect::FailureAcknowledged,
     ChatDefect::BillingUnlisted,
@@ -94,8 +97,44 @@ pub const DEFECTS: [ChatDefect; 31] = [
     ChatDefect::AlertsLostAbout("BRIDGE_LETTER"),
 ];
 
-/// Searches for a world in which the defect breaks a promise: returns the first of seeds 1 to `most`, if any.
-#[must_use]
-pub fn hunt(defect: ChatDefect, most: u64) -> Option<(u64, Broken)> {
-    (1..=most).find_map(|seed| Some((seed, simulate_chat(seed, false, Some(defect)).broken?)))
+impl ChatDefect {
+    /// The promises that it has to break. More than one only where chance decides which is broken first.
+    #[must_use]
+    pub const fn promises(self) -> &'static [Promise] {
+        match self {
+            Self::AccountVersionIgnored | Self::AccountLost | Self::CountWithoutReply => {
+                &[Promise::OneReply, Promise::ThreeFree, Promise::NotForNothing, Promise::Recorded]
+            }
+            Self::EvaluationLost | Self::RecordLost | Self::RecordAltered | Self::LogForked => &[Promise::Recorded],
+            Self::SubscriberLost | Self::OldReportKept => &[Promise::Latest],
+            Self::BridgeVersionIgnored => {
+                &[Promise::OneThread, Promise::OneLetter, Promise::OnlyGranted, Promise::Recorded]
+            }
+            Self::BridgeErasureLost => &[Promise::Erased, Promise::OneThread],
+            Self::BridgeDraftLost => &[Promise::OneLetter],
+            Self::AccessForAll | Self::AccessForNobody | Self::LatePaymentUnlisted => &[Promise::PaidAccess],
+            Self::KeyKept | Self::KeyMadeAgain | Self::ErasureUnwritten | Self::ErasuresUnlisted => &[Promise::Erased],
+            Self::MemoryLost => &[Promise::NotForNothing],
+            Self::LinkKept | Self::SessionKept | Self::OtherSessionsKept => &[Promise::SignIn],
+            Self::SessionOfAnother => &[Promise::Own],
+            Self::FailureAcknowledged | Self::BillingUnlisted => &[Promise::Latest, Promise::PaidAccess],
+            Self::AlertsLostAbout(_) => &[Promise::Alerted],
+        }
+    }
+}
+
+/// Searches for a world in which the defect breaks one of its promises.
+///
+/// # Errors
+/// None of the worlds of seeds 1 to `most` shows it; the first in which it breaks another promise, if any.
+pub fn hunt(defect: ChatDefect, most: u64) -> Result<(u64, Broken), Option<(u64, Broken)>> {
+    let mut other = None;
+    for seed in 1..=most {
+        match simulate_chat(seed, false, Some(defect)).broken {
+            Some(broken) if defect.promises().contains(&broken.promise) => return Ok((seed, broken)),
+            Some(broken) => other = other.or(Some((seed, broken))),
+            None => {}
+        }
+    }
+    Err(other)
 }

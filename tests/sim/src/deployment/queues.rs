@@ -79,7 +79,7 @@ impl<'w> Deployment<'w> {
         verdict::Ports {
             journal: self.journal(),
             model: self.world,
-            breakers: self.world,
+            breakers: &self.ports,
             archive: &self.ports,
             quarantine: &self.ports,
             mails: &self.mails,

@@ -51,7 +51,7 @@ impl Deployment<'_> {
             notices: &self.notices,
             mails: &self.mails,
             retries: &self.retries,
-            data: self.world,
+            data: &self.ports,
             stored_mails: self.world,
             settlements: None,
             notebooks: &notebooks,

@@ -23,6 +23,12 @@ impl Payments for Ports<'_> {
         if self.has(Defect::UnpaidReadsPaid) {
             session.payment_status = PaymentStatus::Paid;
         }
+        if self.has(Defect::PaidReadsUnpaid) {
+            session.payment_status = PaymentStatus::Unpaid;
+        }
+        if self.has(Defect::QuestionReplaced) && session.idea.is_some() {
+            session.idea = Some("Should I open another shop?".to_owned());
+        }
         Ok(session)
     }
 
