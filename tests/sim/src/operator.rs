@@ -1,8 +1,15 @@
 //! What operators decide about a sale, with the commands of `oracle`.
 
 use crate::{answer::replacement, deployment::Deployment};
-use domain::{Sale, SessionId, Submission, Tier};
-use operations::{Done, Operator, Refusals, erase, quarantine, reattempt, redrive, refunds, replies};
+use domain::{
+    Sale, SessionId, Submission, Tier,
+    sale::{Authority, HumanLock},
+};
+use operations::{
+    Done, Operator, Refusals,
+    authority_gate::{self, HumanDecision},
+    erase, quarantine, reattempt, redrive, refunds, replies,
+};
 
 domain::enum_with_words! {
     /// What an operator decides about a sale.
@@ -15,6 +22,8 @@ domain::enum_with_words! {
         Redrive = "redrive",
         Refund = "refund",
         Erase = "erase",
+        Allow = "allow",
+        Reject = "reject",
     }
     /// Its name in a report.
     pub(crate) const fn name;
@@ -71,7 +80,39 @@ pub(crate) async fn decide(
             let ports = refund::Ports { journal, payments: ports, ledger: ports };
             answered(refunds::issue(ports, &operator, &session, None).await)
         }
+        Decision::Allow | Decision::Reject => {
+            decide_about_declined(deployment, decision == Decision::Allow, &session).await
+        }
     }
+}
+
+/// Two people with a role that the question's domain asks for allow an answer, or the first of them rejects it.
+async fn decide_about_declined(deployment: &Deployment<'_>, allows: bool, session: &SessionId) -> Answered {
+    let journal = deployment.journal();
+    let declined = {
+        let state = deployment.world.state();
+        state.sales.get(session).and_then(|(sale, _)| sale.declined().cloned())
+    };
+    let Some(declined) = declined else { return Answered::Refused };
+    let HumanLock::People { roles, sources, .. } = &declined.lock else { return Answered::Refused };
+    let (Some(role), Some(source)) = (roles.first(), sources.first()) else { return Answered::Refused };
+    let mut is_done = false;
+    for (name, number) in [("dana", "1234567893"), ("eve", "1987654320")] {
+        let Ok(operator) = Operator::parse(name, Some("read it")) else { return Answered::Refused };
+        let credential = format!("{source}:{number}");
+        let by = Authority { operator: &operator, role, credential: &credential, identity: None };
+        let decision = HumanDecision { by, session, read: declined.at };
+        if !allows {
+            return answered(authority_gate::reject(journal, decision).await);
+        }
+        let ports = authority_gate::Ports { journal, orders: &deployment.orders };
+        // A repeated command refuses whose approval counts already, and the second one where one person suffices.
+        match answered(authority_gate::approve(ports, decision).await) {
+            Answered::Broken => return Answered::Broken,
+            answer => is_done |= answer == Answered::Done,
+        }
+    }
+    if is_done { Answered::Done } else { Answered::Refused }
 }
 
 fn answered<T, R: Refusals>(done: Done<T, R>) -> Answered {

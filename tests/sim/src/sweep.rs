@@ -115,6 +115,13 @@ pub fn scenarios() -> Vec<Scenario> {
         with("a customer who asks to be forgotten later", &[End::Erased, End::Delivered], |it| {
             it.decision = Some((Decision::Erase, 40 * MINUTE));
         }),
+        with("a declined question that people allow", &[End::Delivered, End::Declined], |it| {
+            it.customer.question = governed("Should I buy Bitcoin with my savings?", "Asked", 0);
+            it.customer.is_governed = true;
+            it.customer.is_sold = false;
+            it.customer.by_link = true;
+            it.decision = Some((Decision::Allow, 6 * MINUTE));
+        }),
         with("a customer's bank", &[End::Disputed], |it| {
             it.customer.afterwards = Afterwards::Dispute(PaymentChange::DisputeOpened);
         }),

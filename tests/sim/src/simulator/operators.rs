@@ -25,6 +25,7 @@ impl Simulator<'_> {
                     self.random.pick(&[Decision::Resubmit, Decision::Resubmit, Decision::Refund])
                 }
                 Some(OpenKind::Failed) => self.random.pick(&[Decision::Reattempt, Decision::Refund]),
+                Some(OpenKind::Declined) => self.random.pick(&[Decision::Allow, Decision::Allow, Decision::Reject]),
                 Some(OpenKind::DeadLetter) => {
                     self.random.pick(&[Decision::Redrive, Decision::Redrive, Decision::Refund])
                 }
