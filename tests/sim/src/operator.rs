@@ -8,7 +8,7 @@ use domain::{
 use operations::{
     Done, Operator, Refusals,
     authority_gate::{self, HumanDecision},
-    erase, quarantine, reattempt, redrive, refunds, replies,
+    erase, quarantine, reattempt, redrive, refunds, replies, send_again,
 };
 
 domain::enum_with_words! {
@@ -24,6 +24,7 @@ domain::enum_with_words! {
         Erase = "erase",
         Allow = "allow",
         Reject = "reject",
+        SendAgain = "send again",
     }
     /// Its name in a report.
     pub(crate) const fn name;
@@ -71,6 +72,10 @@ pub(crate) async fn decide(
         Decision::Redrive => {
             let ports = redrive::Ports { journal, retries: &deployment.retries };
             answered(redrive::redrive(ports, &operator, &session).await)
+        }
+        Decision::SendAgain => {
+            let ports = redrive::Ports { journal, retries: &deployment.retries };
+            answered(send_again::send_again(ports, &operator, &session).await)
         }
         Decision::Erase => {
             let ports = erasure::Ports { journal, data: ports, mails: world };

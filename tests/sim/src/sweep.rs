@@ -122,6 +122,9 @@ pub fn scenarios() -> Vec<Scenario> {
             it.customer.by_link = true;
             it.decision = Some((Decision::Allow, 6 * MINUTE));
         }),
+        with("a delivered mail that an operator sends again", &[End::Delivered], |it| {
+            it.decision = Some((Decision::SendAgain, 6 * MINUTE));
+        }),
         with("a customer's bank", &[End::Disputed], |it| {
             it.customer.afterwards = Afterwards::Dispute(PaymentChange::DisputeOpened);
         }),

@@ -79,7 +79,8 @@ fn no_promise_is_broken_in_a_thousand_worlds() {
         assert!(tally.invocations.contains_key(work), "{work}: {tally}");
     }
     // No approval of a held text passes while the list has its term; the sweep approves after a change of the list.
-    for decision in ["replace", "reattempt", "resubmit", "redrive", "refund", "erase", "allow", "reject"] {
+    for decision in ["replace", "reattempt", "resubmit", "redrive", "refund", "erase", "allow", "reject", "send again"]
+    {
         assert!(tally.decisions.contains_key(decision), "{decision}: {tally}");
     }
     for way in ["on the site", "by a Payment Link"] {
@@ -159,11 +160,15 @@ fn every_boundary_is_swept() {
     assert!(runs > 5000, "{runs} lives");
 }
 
-/// Otherwise the sweep of an approval would be one of refusals.
+/// Otherwise the sweep of a decision would be one of refusals.
 #[test]
-fn the_approvals_of_the_sweep_are_carried_out() {
-    for approval in ["a held verdict that an operator approves", "a declined question that people allow"] {
-        let scenario = scenarios().into_iter().find(|scenario| scenario.name == approval).unwrap();
+fn the_decisions_of_the_sweep_are_carried_out() {
+    for decision in [
+        "a held verdict that an operator approves",
+        "a declined question that people allow",
+        "a delivered mail that an operator sends again",
+    ] {
+        let scenario = scenarios().into_iter().find(|scenario| scenario.name == decision).unwrap();
         let trace = trace(&scenario, &[]);
         assert!(trace.iter().any(|line| line.ends_with("operator of customer 0: Done")), "{}", trace.join("\n"));
     }

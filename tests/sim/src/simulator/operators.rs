@@ -5,7 +5,7 @@ use crate::{
     faults::{HOUR, MINUTE},
     operator::{Answered, Decision, decide},
 };
-use domain::open_work::Work as OpenKind;
+use domain::{mail::Mail, open_work::Work as OpenKind};
 
 impl Simulator<'_> {
     /// Operators look at their lists, and decide some of what they find.
@@ -34,9 +34,12 @@ impl Simulator<'_> {
                 Some(OpenKind::InFlight) if anything < 30 => self.random.pick(&[Decision::Refund, Decision::Redrive]),
                 _ => None,
             };
-            let is_known = self.is_known(number);
-            let decision =
-                if anything >= 96 && is_known { Some(Decision::Erase) } else { decision.filter(|_| anything < 70) };
+            let decision = match anything {
+                96.. if self.is_known(number) => Some(Decision::Erase),
+                90..96 if self.has_mail(number) => Some(Decision::SendAgain),
+                0..70 => decision,
+                _ => None,
+            };
             if let Some(decision) = decision {
                 self.in_a_while(0, What::Decide { customer: number, decision, attempt: 1 });
             }
@@ -52,6 +55,14 @@ impl Simulator<'_> {
         let customer = self.customers.get(number).filter(|customer| customer.paid_at.is_some());
         let session = customer.and_then(|customer| customer.session.as_ref());
         session.is_some_and(|session| self.world.state().sales.contains_key(session))
+    }
+
+    /// Whether the mail of the customer's verdict is delivered.
+    fn has_mail(&self, number: usize) -> bool {
+        let session = self.customers.get(number).and_then(|customer| customer.session.as_ref());
+        let state = self.world.state();
+        let sale = session.and_then(|session| state.sales.get(session));
+        sale.is_some_and(|(sale, _)| matches!(sale.mail(), Mail::Sent { .. }))
     }
 
     pub(super) fn decide(&mut self, number: usize, decision: Decision, attempt: u32) {
