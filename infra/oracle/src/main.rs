@@ -343,10 +343,13 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_gone_is_no_failure() {
-        let of = |kind| CommandError::Terminal(io::Error::from(kind));
-        assert!(terminal::output::is_broken_pipe(&of(io::ErrorKind::BrokenPipe)));
-        assert!(!terminal::output::is_broken_pipe(&of(io::ErrorKind::PermissionDenied)));
+    fn a_reader_that_has_gone_is_no_failure_and_a_broken_connection_is() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let is_ours = |error: Box<dyn Error>| terminal::output::is_broken_pipe(error.as_ref());
+        assert!(is_ours(broken().into()) && is_ours(CommandError::Terminal(broken()).into()));
+        assert!(is_ours(terminal::json_lines::LinesError::Write(broken()).into()));
+        assert!(!is_ours(CommandError::Terminal(io::Error::from(io::ErrorKind::PermissionDenied)).into()));
+        assert!(!is_ours(CommandError::failed("Stripe cannot be asked", broken()).into()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 use runtime::Environment;
 use serde::Serialize;
 
-use super::style;
+use super::{json_lines::LinesError, style};
 use crate::command::{CommandError, Ended};
 
 /// The assumed width of a terminal that does not report its width.
@@ -36,16 +36,14 @@ pub(crate) fn unless_nobody_reads<T>(written: Result<T, CommandError>) -> Result
     written.map(drop).or_else(|error| if is_broken_pipe(&error) { Ok(()) } else { Err(error) })
 }
 
-/// Whether the reader of our output has closed the pipe.
+/// Whether the reader of our output has closed the pipe. The causes of an error do not count: a connection to AWS or to a
+/// vendor breaks in the same way.
 pub(crate) fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    let written = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(CommandError::Terminal(error)), _) | (_, Some(LinesError::Write(error))) => Some(error),
+        _ => error.downcast_ref::<io::Error>(),
+    };
+    written.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Writes one JSON document and a line break.
