@@ -1,6 +1,9 @@
 //! Applies one decision to many sales: selects them, confirms, shows progress, and prints each outcome.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
 use domain::{
@@ -119,92 +122,128 @@ impl Bulk<'_> {
                 return Ok(Ended::Nothing);
             }
         }
-        let answers = wait(async {
+        let mut answers = wait(async {
             let mut answers = Vec::new();
             for session in sessions {
                 answers.push(act(session).await);
-                self.progress(answers.len(), sessions.len(), "sales");
+                progress(answers.len(), sessions.len(), "sales");
             }
             Ok(answers)
         })?;
-        let stood = if self.selection.wait && !self.selection.dry_run { self.waited(sessions)? } else { Vec::new() };
-        self.print_outcomes(sessions, answers, &stood)
+        if self.selection.is_one() {
+            // The refusal or failure of the one sale is that of the command.
+            answers = answers.into_iter().map(|answer| answer.map(Ok)).collect::<Result<Vec<_>, _>>()?;
+        }
+        let waited = if self.selection.wait && !self.selection.dry_run {
+            wait(waited(&self.deployed.stores.sales, sessions, &answers))
+        } else {
+            Ok(States::new())
+        };
+        let outcomes = Outcomes::of(self.field, sessions, answers, waited);
+        let printed = self.print(&outcomes);
+        outcomes.end(printed)
     }
 
-    fn progress(&self, done: usize, of: usize, what: &str) {
-        if of > 1 {
-            counted(done as u64, of as u64, what);
+    fn print(&self, outcomes: &Outcomes) -> Result<(), CommandError> {
+        match outcomes.documents.as_slice() {
+            _ if !self.signed.target.json => output::print(&outcomes.lines),
+            [one] if self.selection.is_one() => output::print_json(one),
+            all => output::print_json(&all),
         }
     }
+}
 
-    /// Checks the sales until the pipeline has finished all of them, at most for [`LONGEST_WAIT`]. Returns the state of
-    /// each; `None` for a sale that is unfinished by then.
-    fn waited(&self, sessions: &[SessionId]) -> Result<Vec<Option<String>>, CommandError> {
-        let store: &dyn SaleStore = &self.deployed.stores.sales;
-        let begun = Instant::now();
-        wait(async {
-            loop {
-                let mut stood = Vec::new();
-                for session in sessions {
-                    let sale = store.load(session).await.or_failed("the sale cannot be read")?;
-                    stood.push(sale.and_then(|sale| final_state(&sale.value)));
-                }
-                let through = stood.iter().flatten().count();
-                self.progress(through, sessions.len(), "sales are through");
-                if through == sessions.len() || begun.elapsed() > LONGEST_WAIT {
-                    return Ok(stood);
-                }
-                tokio::time::sleep(STEP).await;
-            }
-        })
+fn progress(done: usize, of: usize, what: &str) {
+    if of > 1 {
+        counted(done as u64, of as u64, what);
     }
+}
 
-    /// Prints the outcome of each sale, then returns the first failure that is not a refusal. For one named sale it
-    /// returns any error, including a refusal.
-    fn print_outcomes(
-        &self,
+/// The state of each sale after the wait; `None` for a sale that is unfinished by then.
+type States = BTreeMap<SessionId, Option<String>>;
+
+/// Checks the sales that the command acted on until the pipeline has finished all of them, at most for
+/// [`LONGEST_WAIT`].
+async fn waited(
+    store: &dyn SaleStore,
+    sessions: &[SessionId],
+    answers: &[Result<Answer, CommandError>],
+) -> Result<States, CommandError> {
+    let begun = Instant::now();
+    loop {
+        let mut states = States::new();
+        for (session, _) in sessions.iter().zip(answers).filter(|(_, answer)| answer.is_ok()) {
+            let sale = store.load(session).await.or_failed("the waiting ended early: a sale cannot be read")?;
+            states.insert(session.clone(), sale.and_then(|sale| final_state(&sale.value)));
+        }
+        let through = states.values().flatten().count();
+        progress(through, states.len(), "sales are through");
+        if through == states.len() || begun.elapsed() > LONGEST_WAIT {
+            return Ok(states);
+        }
+        tokio::time::sleep(STEP).await;
+    }
+}
+
+/// The outcome of each sale, for people and for machines, and how the command ends.
+struct Outcomes {
+    lines: String,
+    documents: Vec<Value>,
+    /// The first failure that is not a refusal.
+    failure: Option<CommandError>,
+    is_done: bool,
+}
+
+impl Outcomes {
+    /// The outcomes do not depend on the wait: without it only the final states are missing.
+    fn of(
+        field: &str,
         sessions: &[SessionId],
         answers: Vec<Result<Answer, CommandError>>,
-        stood: &[Option<String>],
-    ) -> Result<Ended, CommandError> {
-        let (mut documents, mut failure, mut done) = (Vec::new(), None, true);
-        for (index, (session, answer)) in sessions.iter().zip(answers).enumerate() {
-            let state = stood.get(index).map(|state| state.as_deref().unwrap_or("still at work"));
-            done &= answer.as_ref().is_ok_and(|answer| answer.done) && state.is_none_or(is_good);
-            match answer {
-                Err(error) if self.selection.is_one() => return Err(error),
+        waited: Result<States, CommandError>,
+    ) -> Self {
+        let (states, unread) = match waited {
+            Ok(states) => (states, None),
+            Err(error) => (States::new(), Some(error)),
+        };
+        let (mut lines, mut documents, mut failure, mut is_done) = (String::new(), Vec::new(), None, true);
+        for (session, answer) in sessions.iter().zip(answers) {
+            let text = match answer {
                 Ok(answer) => {
-                    let mut document = json!({ "session_id": session, self.field: answer.word });
-                    if let Some(state) = state {
+                    let mut document = json!({ "session_id": session, field: answer.word });
+                    let mut text = answer.text;
+                    is_done &= answer.done;
+                    if let Some(state) = states.get(session) {
+                        let state = state.as_deref().unwrap_or("still at work");
+                        is_done &= is_good(state);
                         document["stands"] = Value::from(state);
+                        text.push_str(&format!(": {state}"));
                     }
                     documents.push(document);
-                    let state = state.map_or_else(String::new, |state| format!(": {state}"));
-                    self.line(session, &format!("{}{state}", answer.text))?;
+                    text
                 }
                 Err(error) => {
-                    documents.push(json!({ "session_id": session, "error": error.to_string() }));
-                    self.line(session, &error.to_string())?;
+                    let text = error.to_string();
+                    documents.push(json!({ "session_id": session, "error": text }));
+                    is_done = false;
                     if !matches!(error, CommandError::Refused(_)) {
                         failure = failure.or(Some(error));
                     }
+                    text
                 }
-            }
+            };
+            lines.push_str(&format!("{} {text}\n", session.as_str()));
         }
-        if self.signed.target.json {
-            match documents.as_slice() {
-                [one] if self.selection.is_one() => output::print_json(one)?,
-                all => output::print_json(&all)?,
-            }
-        }
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(if done { Ended::Done } else { Ended::Nothing }),
-        }
+        Self { lines, documents, failure: failure.or(unread), is_done }
     }
 
-    fn line(&self, session: &SessionId, text: &str) -> Result<(), CommandError> {
-        if self.signed.target.json { Ok(()) } else { output::print(&format!("{} {text}\n", session.as_str())) }
+    /// The end of the command, after the outcomes are printed.
+    fn end(self, printed: Result<(), CommandError>) -> Result<Ended, CommandError> {
+        printed?;
+        match self.failure {
+            Some(error) => Err(error),
+            None => Ok(if self.is_done { Ended::Done } else { Ended::Nothing }),
+        }
     }
 }
 
@@ -225,7 +264,49 @@ fn is_good(state: &str) -> bool {
 mod tests {
     use super::*;
     use domain::{Timestamp, sale::Fulfilment};
-    use testkit::sale::WithField;
+    use testkit::{Fault, Plan, World, sale::WithField};
+
+    fn sessions() -> [SessionId; 2] {
+        ["cs_test_1", "cs_test_2"].map(|id| SessionId::parse(id).unwrap())
+    }
+
+    fn ordered() -> Result<Answer, CommandError> {
+        Ok(Answer { word: "ordered", text: "is ordered again".to_owned(), done: true })
+    }
+
+    /// Forty refunds may be made when the table does not answer.
+    #[test]
+    fn a_wait_that_fails_hides_no_outcome() {
+        let world = World::at(Timestamp::from_seconds(0));
+        world.plan(Plan::none().whenever("store.load", Fault::Fail));
+        let [acted, refused] = &sessions();
+        let answers = vec![ordered(), Err(CommandError::refused("there is no such sale"))];
+        let waited = wait(waited(&world, &sessions(), &answers));
+        let outcomes = Outcomes::of("reattempt", &sessions(), answers, waited);
+        assert_eq!(outcomes.documents[0], json!({ "session_id": acted, "reattempt": "ordered" }));
+        let refusal = json!({ "session_id": refused, "error": "refused: there is no such sale" });
+        assert_eq!(outcomes.documents[1], refusal);
+        assert!(outcomes.lines.starts_with("cs_test_1 is ordered again\n"), "{}", outcomes.lines);
+        let error = outcomes.end(Ok(())).unwrap_err();
+        assert!(error.to_string().contains("the waiting ended early"), "{error}");
+    }
+
+    /// A session that is mistyped, for example.
+    #[test]
+    fn nobody_waits_for_a_sale_that_was_refused() {
+        let world = World::at(Timestamp::from_seconds(0));
+        let answers = [Err(CommandError::refused("there is no such sale"))];
+        assert_eq!(wait(waited(&world, &sessions()[..1], &answers)).unwrap(), States::new());
+    }
+
+    #[test]
+    fn a_sale_that_was_waited_for_is_shown_as_it_stands() {
+        let states: States = sessions().into_iter().zip([Some("done".to_owned()), None]).collect();
+        let outcomes = Outcomes::of("reattempt", &sessions(), vec![ordered(), ordered()], Ok(states));
+        assert_eq!(outcomes.lines, "cs_test_1 is ordered again: done\ncs_test_2 is ordered again: still at work\n");
+        assert_eq!(outcomes.documents[1]["stands"], "still at work");
+        assert_eq!(outcomes.end(Ok(())).unwrap(), Ended::Nothing);
+    }
 
     #[test]
     fn a_sale_is_through_when_no_machine_works_on_it() {
