@@ -9,7 +9,7 @@ use operations::{
     redrive::{self, RedriveError, Step},
     settle::{self, Found},
 };
-use runtime::System;
+use runtime::{System, telemetry};
 use serde_json::json;
 use std::slice;
 
@@ -218,7 +218,7 @@ fn report(answers: Vec<Answer>, Format { json, is_plan }: Format) -> Result<Ende
     let mut documents = Vec::new();
     let mut failure = None;
     for (session, answer) in answers {
-        let refused = answer.as_ref().err().map(ToString::to_string);
+        let refused = answer.as_ref().err().map(|error| telemetry::chain(error));
         let steps = answer.as_ref().map_or_else(|_| Vec::new(), Clone::clone);
         if json {
             let steps: Vec<_> = steps
@@ -262,7 +262,7 @@ fn for_people(session: &SessionId, steps: &[(Letter, Step)], refused: Option<&st
         format!("{} mail {step}", letter.as_str())
     };
     let text = match refused {
-        Some(refused) => refused.to_owned(),
+        Some(refused) => output::printable(refused),
         None if steps.is_empty() => "no dead mail".to_owned(),
         None => steps.iter().map(describe).collect::<Vec<_>>().join(", "),
     };

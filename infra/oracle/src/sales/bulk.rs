@@ -12,7 +12,7 @@ use domain::{
     ports::{Clock, SaleStore},
 };
 use operations::list::{self, Filter};
-use runtime::System;
+use runtime::{System, telemetry};
 use serde_json::{Value, json};
 
 use super::sale_name::{self, SaleName};
@@ -223,7 +223,7 @@ impl Outcomes {
                     text
                 }
                 Err(error) => {
-                    let text = error.to_string();
+                    let text = telemetry::chain(&error);
                     documents.push(json!({ "session_id": session, "error": text }));
                     is_done = false;
                     if !matches!(error, CommandError::Refused(_)) {
@@ -232,7 +232,7 @@ impl Outcomes {
                     text
                 }
             };
-            lines.push_str(&format!("{} {text}\n", session.as_str()));
+            lines.push_str(&format!("{} {}\n", session.as_str(), output::printable(&text)));
         }
         Self { lines, documents, failure: failure.or(unread), is_done }
     }
@@ -264,6 +264,7 @@ fn is_good(state: &str) -> bool {
 mod tests {
     use super::*;
     use domain::{Timestamp, sale::Fulfilment};
+    use std::io;
     use testkit::{Fault, Plan, World, sale::WithField};
 
     fn sessions() -> [SessionId; 2] {
@@ -289,6 +290,19 @@ mod tests {
         assert!(outcomes.lines.starts_with("cs_test_1 is ordered again\n"), "{}", outcomes.lines);
         let error = outcomes.end(Ok(())).unwrap_err();
         assert!(error.to_string().contains("the waiting ended early"), "{error}");
+    }
+
+    /// "It is decided, but …", for example.
+    #[test]
+    fn each_failure_names_its_causes() {
+        let failed = |cause| Err(CommandError::failed("the refund is not made for certain", io::Error::other(cause)));
+        let answers = vec![failed("the token has expired"), failed("Stripe has not confirmed it")];
+        let outcomes = Outcomes::of("refund", &sessions(), answers, Ok(States::new()));
+        let line = "cs_test_2 the refund is not made for certain: Stripe has not confirmed it\n";
+        assert!(outcomes.lines.ends_with(line), "{}", outcomes.lines);
+        assert_eq!(outcomes.documents[0]["error"], "the refund is not made for certain: the token has expired");
+        let error = telemetry::chain(&outcomes.end(Ok(())).unwrap_err());
+        assert!(error.contains("the token has expired"), "{error}");
     }
 
     /// A session that is mistyped, for example.
