@@ -58,7 +58,7 @@ pub(crate) enum QueuesCommand {
     ///
     /// Its work is then never done. Redrive a readable message instead: `oracle queues redrive`.
     #[command(
-        after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden for two minutes because somebody has just looked at it; or you declined."
+        after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden while somebody else looks at it; or you declined."
     )]
     Remove(RemoveArguments),
     /// Move a queue's dead letters back into it. The decision is recorded first.
@@ -217,7 +217,11 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let url = arguments.queue.address(&deployed)?;
     let admin = deployed.queues();
-    let messages = wait(async { admin.look(url, arguments.most).await.or_failed("the queue cannot be looked at") })?;
+    let (depth, messages) = wait(async {
+        let unreadable = |error| CommandError::failed("the queue cannot be looked at", error);
+        let depth = admin.depth(url).await.map_err(unreadable)?;
+        Ok((depth, admin.look(url, arguments.most).await.map_err(unreadable)?))
+    })?;
     if arguments.target.json {
         let rows: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
         output::print_json(&rows)?;
@@ -226,6 +230,10 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     }
     for message in messages.iter().filter(|_| !arguments.target.json) {
         output::print(&for_people(arguments.queue.name, message, output::width()))?;
+    }
+    let shown = messages.len() as u64;
+    if (1..depth.waiting).contains(&shown) && !arguments.target.json {
+        output::print(&format!("{shown} of about {} dead letters are shown: give a larger --most\n", depth.waiting))?;
     }
     Ok(if messages.is_empty() { Ended::Nothing } else { Ended::Done })
 }
@@ -301,7 +309,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let moved = if depth.waiting == 0 {
         0
     } else if arguments.signed.confirm(&question)? {
-        // Reading messages hides them for two minutes, so the evidence consists of the counts.
+        // Messages that are read are hidden from the move, so the evidence consists of the counts.
         let counts = json!({ "queue": arguments.queue, "waiting": depth.waiting, "in_flight": depth.in_flight });
         let rules = &["a worker claims the message's sale first"];
         let observed = Observed { store: "dead letters", rules, items: vec![counts] };

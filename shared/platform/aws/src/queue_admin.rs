@@ -7,17 +7,17 @@ use crate::{
 use aws_sdk_sqs::{
     Client,
     types::{
-        DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName, QueueAttributeName,
-        SendMessageBatchRequestEntry,
+        ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, Message, MessageSystemAttributeName,
+        QueueAttributeName, SendMessageBatchRequestEntry,
     },
 };
 use domain::{Timestamp, ports::StorageError};
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{collections::BTreeSet, sync::OnceLock};
 
 /// The most messages in one call of SQS.
 const BATCH: i32 = 10;
 
-/// How long messages are hidden while they are moved, in seconds.
+/// How long messages are hidden while they are moved or read, in seconds.
 const HIDDEN: i32 = 120;
 
 /// The queues of one account.
@@ -184,49 +184,87 @@ impl QueueAdmin {
         Ok(moved().count() as u64)
     }
 
-    /// Up to about `most` messages of a dead-letter queue, oldest first. SQS returns a part of the messages at a time,
-    /// so it is asked until no new ones come.
+    /// Up to about `most` messages of a dead-letter queue, oldest first.
     ///
     /// # Errors
     /// [`StorageError`].
     pub async fn look(&self, url: &str, most: usize) -> Result<Vec<DeadMessage>, StorageError> {
-        let mut seen: BTreeMap<String, DeadMessage> = BTreeMap::new();
-        let mut empty = 0;
-        while seen.len() < most && empty < 2 {
-            let before = seen.len();
-            for message in self.receive(step("dead letters look"), url, 0).await? {
-                let id = message.message_id.clone().unwrap_or_default();
-                let sent_at = sent_at(&message);
-                seen.entry(id.clone()).or_insert(DeadMessage { id, body: message.body.unwrap_or_default(), sent_at });
-            }
-            empty = if seen.len() == before { empty + 1 } else { 0 };
-        }
-        let mut found: Vec<_> = seen.into_values().collect();
+        let mut batches = Vec::new();
+        let are_enough = |batches: &[Vec<Message>]| batches.iter().map(Vec::len).sum::<usize>() >= most;
+        let read = self.receive_hidden(url, &mut batches, are_enough).await;
+        self.show_again(url, &batches).await;
+        read?;
+        let mut found: Vec<_> = batches.iter().flatten().map(dead_message).collect();
         found.sort_by(|a, b| (a.sent_at, &a.id).cmp(&(b.sent_at, &b.id)));
+        // SQS may deliver a message twice.
+        found.dedup_by(|a, b| a.id == b.id);
         Ok(found)
     }
 
-    /// Deletes one message of a dead-letter queue; `false` if it does not exist, or is hidden at the moment. Other
-    /// messages that are received in the search stay hidden for two minutes.
+    /// Deletes one message of a dead-letter queue; `false` if it does not exist, or is hidden at the moment.
     ///
     /// # Errors
     /// [`StorageError`].
     pub async fn delete(&self, url: &str, id: &str) -> Result<bool, StorageError> {
-        loop {
-            let messages = self.receive(step("dead letters receive"), url, HIDDEN).await?;
-            if messages.is_empty() {
-                return Ok(false);
+        let is_wanted = |message: &Message| message.message_id.as_deref() == Some(id);
+        let mut batches = Vec::new();
+        let have_it = |batches: &[Vec<Message>]| batches.iter().flatten().any(is_wanted);
+        let read = self.receive_hidden(url, &mut batches, have_it).await;
+        let found = batches.iter().flatten().find(|message| is_wanted(message));
+        let deleted = match (read, found.and_then(|message| message.receipt_handle.as_deref())) {
+            (Err(error), _) => Err(error),
+            (Ok(()), None) => Ok(false),
+            (Ok(()), Some(handle)) => {
+                let delete = || async {
+                    self.client().delete_message().queue_url(url).receipt_handle(handle).send().await?;
+                    Ok(true)
+                };
+                self.connection.call(step("dead letters delete"), delete).await
             }
-            let Some(found) = messages.into_iter().find(|message| message.message_id.as_deref() == Some(id)) else {
-                continue;
-            };
-            let handle = found.receipt_handle.unwrap_or_default();
-            let delete = || async {
-                self.client().delete_message().queue_url(url).receipt_handle(&handle).send().await?;
+        };
+        self.show_again(url, &batches).await;
+        deleted
+    }
+
+    /// Receives messages of a dead-letter queue into `batches` until they are enough or no new ones come. SQS returns any
+    /// ten of the visible ones, so they stay hidden: [`Self::show_again`] ends that.
+    async fn receive_hidden(
+        &self,
+        url: &str,
+        batches: &mut Vec<Vec<Message>>,
+        are_enough: impl Fn(&[Vec<Message>]) -> bool,
+    ) -> Result<(), StorageError> {
+        let mut ids = BTreeSet::new();
+        loop {
+            let batch = self.receive(step("dead letters receive"), url, HIDDEN).await?;
+            let known = ids.len();
+            ids.extend(batch.iter().filter_map(|message| message.message_id.clone()));
+            batches.push(batch);
+            if ids.len() == known || are_enough(batches) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes received messages visible. Those for which it fails are visible again in two minutes.
+    async fn show_again(&self, url: &str, batches: &[Vec<Message>]) {
+        let entry = |(index, message): (usize, &Message)| {
+            let entry = ChangeMessageVisibilityBatchRequestEntry::builder().id(index.to_string()).visibility_timeout(0);
+            entry.receipt_handle(message.receipt_handle.clone().unwrap_or_default()).build().map_err(Failure::other)
+        };
+        for batch in batches.iter().filter(|batch| !batch.is_empty()) {
+            let show = || async {
+                let entries = batch.iter().enumerate().map(entry).collect::<Result<Vec<_>, _>>()?;
+                self.client()
+                    .change_message_visibility_batch()
+                    .queue_url(url)
+                    .set_entries(Some(entries))
+                    .send()
+                    .await?;
                 Ok(())
             };
-            self.connection.call(step("dead letters delete"), delete).await?;
-            return Ok(true);
+            // What was read or deleted is worth more than this.
+            let _ = self.connection.call(step("dead letters show"), show).await;
         }
     }
 
@@ -248,6 +286,11 @@ impl QueueAdmin {
         let mut found = self.connection.call(step("queue look-up"), get).await?;
         Ok(found.remove(&QueueAttributeName::QueueArn).unwrap_or_default())
     }
+}
+
+fn dead_message(message: &Message) -> DeadMessage {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    DeadMessage { id: text(&message.message_id), body: text(&message.body), sent_at: sent_at(message) }
 }
 
 fn sent_at(message: &Message) -> Option<Timestamp> {

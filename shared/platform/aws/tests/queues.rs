@@ -79,3 +79,41 @@ async fn only_what_the_queue_has_taken_is_removed_from_the_dead_letters() {
     assert!(seen[2].contains(DEAD) && seen[2].contains("handle-b") && !seen[2].contains("handle-a"), "{}", seen[2]);
     assert_eq!(admin.move_some(DEAD, LIVE).await.unwrap(), 0, "there is nothing left");
 }
+
+fn received(ids: &[&str]) -> Reply {
+    let message = |id: &&str| json!({ "MessageId": id, "ReceiptHandle": format!("handle-{id}"), "Body": "{}" });
+    answered(&json!({ "Messages": ids.iter().map(message).collect::<Vec<_>>() }).to_string())
+}
+
+/// Visible ones could come again and again, and others never.
+#[tokio::test]
+async fn dead_letters_are_hidden_while_the_others_are_read_and_no_longer() {
+    let shown = || answered(r#"{"Successful":[],"Failed":[]}"#);
+    let replies = [received(&["a", "b"]), received(&["c"]), answered("{}"), shown(), shown()];
+    let server = Server::start(replies).await;
+    let found = QueueAdmin::new(connection(&server.url)).look(DEAD, usize::MAX).await.unwrap();
+    assert_eq!(found.iter().map(|message| message.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    let requests: Vec<Value> = server.seen().iter().map(|body| serde_json::from_str(body).unwrap()).collect();
+    assert!(requests[..3].iter().all(|receive| receive["VisibilityTimeout"] == 120), "{requests:?}");
+    let shown_again = |id: &str, handle: &str| json!({ "Id": id, "ReceiptHandle": handle, "VisibilityTimeout": 0 });
+    assert_eq!(requests[3]["Entries"], json!([shown_again("0", "handle-a"), shown_again("1", "handle-b")]));
+    assert_eq!(requests[4]["Entries"], json!([shown_again("0", "handle-c")]));
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_sqs_returns_last_is_deleted_and_the_others_stay_visible() {
+    let done = || answered(r#"{"Successful":[],"Failed":[]}"#);
+    let server = Server::start([received(&["a", "b"]), received(&["c"]), answered("{}"), done(), done()]).await;
+    assert!(QueueAdmin::new(connection(&server.url)).delete(DEAD, "c").await.unwrap());
+    let seen = server.seen();
+    assert!(seen[2].contains("handle-c") && !seen[2].contains("handle-a"), "{seen:?}");
+    assert!(seen[3].contains("handle-a") && seen[3].contains("handle-b"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_look_that_fails_hides_nothing_either() {
+    let shown = answered(r#"{"Successful":[],"Failed":[]}"#);
+    let server = Server::start([received(&["a"]), down(), down(), down(), down(), shown]).await;
+    assert!(QueueAdmin::new(connection(&server.url)).look(DEAD, usize::MAX).await.is_err());
+    assert!(server.seen()[5].contains("handle-a"), "{:?}", server.seen());
+}
