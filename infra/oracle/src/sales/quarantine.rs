@@ -14,7 +14,7 @@ use domain::{
     ports::{Quarantine, SaleStore, Submissions},
     sale::Fulfilment,
 };
-use operations::quarantine::{self, DecideError, Decided};
+use operations::quarantine::{self, Decided};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -175,16 +175,8 @@ fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError
     let ports = parts.ports(&deployed, &submissions);
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let sale = ports.journal.store.load(session).await.or_failed("the sale cannot be read")?;
-            let sale = sale.ok_or(DecideError::NoSale).map_err(CommandError::refused)?.value;
-            return match sale.fulfilment() {
-                Fulfilment::InReview { gate, .. } => {
-                    let text =
-                        format!("would be looked at by the filter again (gate {gate}) and, if it passes, delivered");
-                    Ok(Answer { word: "would_approve", text, done: true })
-                }
-                _ => Err(CommandError::refused(DecideError::NotHeld)),
-            };
+            let planned = quarantine::plan_approval(ports, session).await;
+            return Ok(would(planned.or_refused("the decision cannot be planned")?));
         }
         Ok(answer_for(quarantine::approve(ports, &operator, session).await.or_refused(NOT_CARRIED_OUT)?))
     };
@@ -213,6 +205,15 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let Answer { word, text, .. } = answer_for(decided);
     let answer = json!({ "session_id": session, "decided": word });
     output::print_answer(one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))
+}
+
+/// The outcome of a dry run.
+fn would(planned: Decided) -> Answer {
+    let (word, text) = match planned {
+        Decided::Freed => ("would_approve", "passes today's filter and would be delivered"),
+        Decided::AskedAgain => ("would_ask_again", "was decided already; its delivery would be asked for again"),
+    };
+    Answer { word, text: text.to_owned(), done: true }
 }
 
 fn answer_for(decided: Decided) -> Answer {

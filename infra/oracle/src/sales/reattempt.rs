@@ -9,7 +9,7 @@ use backend::QueueName;
 use clap::Args;
 use domain::{Query, SessionId, Submission, Tier, inbox::Reply, open_work::Work};
 use operations::{
-    reattempt::{self, Reattempt, ReattemptError},
+    reattempt::{self, Reattempt},
     replies,
 };
 
@@ -68,11 +68,8 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     let with = if submission.is_some() { ", with this question" } else { "" };
     let act = async |session: &SessionId| {
         if selection.dry_run {
-            let sale = ports.journal.store.load(session).await.or_failed(NOT_ORDERED)?;
-            let sale = sale.ok_or(ReattemptError::NoSale).map_err(CommandError::refused)?;
-            let planned = reattempt::plan(&sale.value, submission.as_ref(), &read);
-            let planned = planned.map_err(CommandError::refused)?;
-            return Ok(match planned {
+            let planned = reattempt::plan(ports, session, submission.as_ref(), &read).await;
+            return Ok(match planned.or_refused("the order cannot be planned")? {
                 Reattempt::Ordered => answer("would_order", "would be ordered again"),
                 Reattempt::AskedAgain => {
                     answer("would_ask_again", &format!("is ordered already; it would be asked for again{with}"))

@@ -8,7 +8,7 @@ use audit::{Change, Context, Journal};
 use domain::{
     Sale, SessionId, Submission, Tier, Timestamp,
     message::{Message, OrderedBy},
-    ports::{Queue, Submissions},
+    ports::{Queue, Submissions, Versioned},
     sale::{Authority, Declined, Fulfilment, NotApproved},
 };
 
@@ -66,12 +66,36 @@ pub enum Reattempt {
     AskedAgain,
 }
 
-/// Whether a second attempt is possible, and its effect, for an operator who has `read` these replies (by
-/// [`replies::name`]).
+/// Whether [`reattempt`] would be carried out, and its effect. Changes and records nothing.
 ///
 /// # Errors
-/// The refusals of [`ReattemptError`].
-pub fn plan(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Result<Reattempt, ReattemptError> {
+/// [`ReattemptError`].
+pub async fn plan(
+    ports: Ports<'_>,
+    session: &SessionId,
+    submission: Option<&Submission>,
+    read: &[String],
+) -> Done<Reattempt, ReattemptError> {
+    Ok(load(ports, session, submission, read).await?.1?)
+}
+
+/// The sale, and whether a second attempt at it is possible.
+async fn load(
+    ports: Ports<'_>,
+    session: &SessionId,
+    submission: Option<&Submission>,
+    read: &[String],
+) -> Done<(Versioned<Sale>, Result<Reattempt, ReattemptError>), ReattemptError> {
+    let sale = ports.journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
+    let planned = planned(&sale.value, submission, read);
+    let is_locked = matches!(planned, Err(ReattemptError::Locked));
+    let is_stopped = !is_locked && ports.journal.stopped_by_session(session).await?;
+    Ok((sale, if is_stopped { Err(ReattemptError::MoneyWentBack) } else { planned }))
+}
+
+/// Whether a second attempt is possible, and its effect, by the sale alone, for an operator who has `read` these replies
+/// (by [`replies::name`]).
+fn planned(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Result<Reattempt, ReattemptError> {
     let declined = sale.declined().filter(|_| submission.is_none());
     // First: the attempt is recorded whatever became of the money, which goes back within minutes.
     if declined.is_some_and(Declined::is_locked) {
@@ -123,15 +147,11 @@ pub async fn reattempt(
     read: &[String],
 ) -> Done<Reattempt, ReattemptError> {
     let journal = ports.journal;
-    let sale = journal.store.load(session).await?.ok_or(ReattemptError::NoSale)?;
-    let planned = plan(&sale.value, submission, read);
+    let (sale, planned) = load(ports, session, submission, read).await?;
     if matches!(planned, Err(ReattemptError::Locked)) {
         let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
         authority_gate::record_override(journal, sale, by).await?;
         return Err(ReattemptError::Locked.into());
-    }
-    if journal.stopped_by_session(session).await? {
-        return Err(ReattemptError::MoneyWentBack.into());
     }
     planned?;
     if let Some(submission) = submission {
@@ -154,7 +174,7 @@ fn order(
     read: &[String],
     now: Timestamp,
 ) -> Change<Result<Reattempt, ReattemptError>> {
-    let planned = plan(sale, submission, read);
+    let planned = planned(sale, submission, read);
     if !matches!(planned, Ok(Reattempt::Ordered)) {
         return Change::nothing(planned);
     }
@@ -293,6 +313,31 @@ mod tests {
             }
             assert_eq!(stored(&world), left);
             assert!(world.state().queue.is_empty() && world.state().submissions.is_empty());
+        }
+    }
+
+    /// A follow-up's own money is kept, and that of the session which includes it may have gone back.
+    #[test]
+    fn a_plan_says_what_the_command_does_and_changes_nothing() {
+        let refunded = || sale().with("money", Money::Refunded { at: at(-1) });
+        for (id, of_session, goes_through) in [
+            (session(), failed(), true),
+            (session(), refunded(), false),
+            (session().followup(), sale(), true),
+            (session().followup(), refunded(), false),
+        ] {
+            let world = world_with(of_session.clone());
+            if id.is_followup() {
+                let followup = failed().with("session_id", id.clone());
+                world.state().sales.insert(id.clone(), (followup, 1));
+            }
+            let ports = || Ports { journal: journal(&world), submissions: &world, orders: &world };
+            let planned = run(plan(ports(), &id, None, &[])).unwrap();
+            assert_eq!(stored(&world), of_session);
+            assert!(world.state().queue.is_empty() && world.state().log.is_empty(), "{id:?}");
+            let ordered = run(reattempt(ports(), &operator(), &id, None, &[])).unwrap();
+            assert_eq!(format!("{planned:?}"), format!("{ordered:?}"));
+            assert_eq!(planned.is_ok(), goes_through, "{planned:?}");
         }
     }
 

@@ -88,28 +88,23 @@ pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId)
         Opened::Held(case) => case,
         Opened::Decided(sale) => return ask_again(ports, *sale).await,
     };
-    let payloads = ports.quarantine.held(session).await?;
-    let held = examine::held(&payloads, case.gate, case.held_at)?;
     let now = ports.journal.clock.now();
-    let (verdict, records) = match (&held, case.gate) {
-        (Held::Verdict(value), Gate::BeforeCache) => {
-            let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
-            let examined = examine::verdict(value, tier, now)?;
-            (Some(case.cached(ports, examined.verdict, now).await?), examined.records)
-        }
-        (held, _) => {
-            let sale = &case.sale.value;
-            let is_mailed = matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again();
-            // The mail may have the verdict that a regenerated one replaced.
-            if let CacheEntry::Hit(cached) = &case.entry
-                && (!is_mailed || cached.regen)
-            {
-                examine::grammar(cached, sale.locale())?;
-            }
-            (None, examine::delivery(held, &case.entry, now)?)
-        }
-    };
+    let (verdict, records) = case.examine(ports, now).await?;
     case.free(ports, operator, Decision::Approve, verdict, records, now).await
+}
+
+/// Whether [`approve`] would be carried out, and its effect. Changes nothing.
+///
+/// # Errors
+/// [`DecideError`].
+pub async fn plan_approval(ports: Ports<'_>, session: &SessionId) -> Done<Decided, DecideError> {
+    Ok(match Case::open(ports, session).await? {
+        Opened::Held(case) => {
+            case.examine(ports, ports.journal.clock.now()).await?;
+            Decided::Freed
+        }
+        Opened::Decided(_) => Decided::AskedAgain,
+    })
 }
 
 /// Replaces the held verdict by a cleaned one, if that passes the crosscheck and gate 1.
@@ -164,6 +159,33 @@ impl Case {
             Fulfilment::InReview { gate, at } => Ok(Opened::Held(Box::new(Self { sale, entry, gate, held_at: at }))),
             Fulfilment::Ready { .. } if sale.value.is_undispatched() => Ok(Opened::Decided(Box::new(sale))),
             _ => Err(DecideError::NotHeld.into()),
+        }
+    }
+
+    /// Checks what is held by today's rules: the verdict to cache, if one is released, and the records of the checks.
+    async fn examine(
+        &self,
+        ports: Ports<'_>,
+        now: Timestamp,
+    ) -> Done<(Option<CachedVerdict>, Vec<Record>), DecideError> {
+        let sale = &self.sale.value;
+        let payloads = ports.quarantine.held(sale.session_id()).await?;
+        match (examine::held(&payloads, self.gate, self.held_at)?, self.gate) {
+            (Held::Verdict(value), Gate::BeforeCache) => {
+                let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+                let examined = examine::verdict(&value, tier, now)?;
+                Ok((Some(self.cached(ports, examined.verdict, now).await?), examined.records))
+            }
+            (held, _) => {
+                let is_mailed = matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again();
+                // The mail may have the verdict that a regenerated one replaced.
+                if let CacheEntry::Hit(cached) = &self.entry
+                    && (!is_mailed || cached.regen)
+                {
+                    examine::grammar(cached, sale.locale())?;
+                }
+                Ok((None, examine::delivery(&held, &self.entry, now)?))
+            }
         }
     }
 

@@ -332,6 +332,29 @@ fn a_held_request_for_the_submission_is_asked_for_again() {
 }
 
 #[test]
+fn a_plan_says_what_an_approval_does_and_changes_nothing() {
+    let (passing, blocked) = ([payload(1, -100, &quick(CLEAN))], [payload(1, -100, &quick(BLOCKED))]);
+    let refunded = held_at_gate_1().with("money", Money::Refunded { at: at(-1) });
+    let nobody_may = "Can I mix bleach and ammonia to clean the shop?";
+    for (held, payloads, question, passes) in [
+        (held_at_gate_1(), &passing[..], "Open a shop?", true),
+        (held_at_gate_1(), &blocked[..], "Open a shop?", false),
+        (held_at_gate_1(), &passing[..0], "Open a shop?", false),
+        (held_at_gate_1(), &passing[..], nobody_may, false),
+        (refunded, &passing[..], "Open a shop?", false),
+        (sale(), &passing[..], "Open a shop?", false),
+    ] {
+        let world = world_holding(held.clone(), payloads);
+        ask(&world, question);
+        let planned = run(plan_approval(ports(&world), &session())).unwrap();
+        untouched(&world, &held);
+        let approved = run(approve_it(&world)).unwrap();
+        assert_eq!(format!("{planned:?}"), format!("{approved:?}"));
+        assert_eq!(planned.is_ok(), passes, "{planned:?}");
+    }
+}
+
+#[test]
 fn what_is_not_held_or_was_paid_back_is_left_alone() {
     let refunded = held_at_gate_1().with("money", Money::Refunded { at: at(-1) });
     for (left, went_back) in [(sale(), false), (refunded, true)] {
