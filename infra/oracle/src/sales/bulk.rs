@@ -140,8 +140,8 @@ impl Bulk<'_> {
             Ok(States::new())
         };
         let outcomes = Outcomes::of(self.field, sessions, answers, waited);
-        let printed = self.print(&outcomes);
-        outcomes.end(printed)
+        self.print(&outcomes)?;
+        outcomes.end()
     }
 
     fn print(&self, outcomes: &Outcomes) -> Result<(), CommandError> {
@@ -237,9 +237,7 @@ impl Outcomes {
         Self { lines, documents, failure: failure.or(unread), is_done }
     }
 
-    /// The end of the command, after the outcomes are printed.
-    fn end(self, printed: Result<(), CommandError>) -> Result<Ended, CommandError> {
-        printed?;
+    fn end(self) -> Result<Ended, CommandError> {
         match self.failure {
             Some(error) => Err(error),
             None => Ok(if self.is_done { Ended::Done } else { Ended::Nothing }),
@@ -288,7 +286,7 @@ mod tests {
         let refusal = json!({ "session_id": refused, "error": "refused: there is no such sale" });
         assert_eq!(outcomes.documents[1], refusal);
         assert!(outcomes.lines.starts_with("cs_test_1 is ordered again\n"), "{}", outcomes.lines);
-        let error = outcomes.end(Ok(())).unwrap_err();
+        let error = outcomes.end().unwrap_err();
         assert!(error.to_string().contains("the waiting ended early"), "{error}");
     }
 
@@ -301,7 +299,7 @@ mod tests {
         let line = "cs_test_2 the refund is not made for certain: Stripe has not confirmed it\n";
         assert!(outcomes.lines.ends_with(line), "{}", outcomes.lines);
         assert_eq!(outcomes.documents[0]["error"], "the refund is not made for certain: the token has expired");
-        let error = telemetry::chain(&outcomes.end(Ok(())).unwrap_err());
+        let error = telemetry::chain(&outcomes.end().unwrap_err());
         assert!(error.contains("the token has expired"), "{error}");
     }
 
@@ -319,7 +317,7 @@ mod tests {
         let outcomes = Outcomes::of("reattempt", &sessions(), vec![ordered(), ordered()], Ok(states));
         assert_eq!(outcomes.lines, "cs_test_1 is ordered again: done\ncs_test_2 is ordered again: still at work\n");
         assert_eq!(outcomes.documents[1]["stands"], "still at work");
-        assert_eq!(outcomes.end(Ok(())).unwrap(), Ended::Nothing);
+        assert_eq!(outcomes.end().unwrap(), Ended::Nothing);
     }
 
     #[test]
