@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     command::{CommandError, OrFailed, Signed, wait},
     stack::Deployed,
+    terminal::progress::counted,
 };
 
 /// Items of one store that a command is about to change.
@@ -31,6 +32,7 @@ pub(crate) fn of_sales(deployed: &Deployed, sessions: &[SessionId]) -> Result<Ob
         let mut items = Vec::new();
         for session in sessions {
             items.push(of_sale(&deployed.stores.sales, session).await?);
+            counted(items.len() as u64, sessions.len() as u64, "sales are read");
         }
         Ok(items)
     })?;

@@ -126,7 +126,7 @@ impl Bulk<'_> {
             let mut answers = Vec::new();
             for session in sessions {
                 answers.push(act(session).await);
-                progress(answers.len(), sessions.len(), "sales");
+                counted(answers.len() as u64, sessions.len() as u64, "sales");
             }
             Ok(answers)
         })?;
@@ -153,12 +153,6 @@ impl Bulk<'_> {
     }
 }
 
-fn progress(done: usize, of: usize, what: &str) {
-    if of > 1 {
-        counted(done as u64, of as u64, what);
-    }
-}
-
 /// The state of each sale after the wait; `None` for a sale that is unfinished by then.
 type States = BTreeMap<SessionId, Option<String>>;
 
@@ -177,7 +171,7 @@ async fn waited(
             states.insert(session.clone(), sale.and_then(|sale| final_state(&sale.value)));
         }
         let through = states.values().flatten().count();
-        progress(through, states.len(), "sales are through");
+        counted(through as u64, states.len() as u64, "sales are through");
         if through == states.len() || begun.elapsed() > LONGEST_WAIT {
             return Ok(states);
         }

@@ -26,7 +26,10 @@ use crate::{
     command::{CommandError, Ended, OrFailed, OrRefused, Signed, Target, wait},
     evidence,
     stack::Deployed,
-    terminal::output::{self, minute},
+    terminal::{
+        output::{self, minute},
+        progress::counted,
+    },
 };
 
 #[derive(Subcommand)]
@@ -213,8 +216,15 @@ async fn rest_of_charges(
     sessions: &[SessionId],
 ) -> Result<Amounts, CommandError> {
     let mut rest = Amounts::new();
-    for session in paid_sessions(sessions) {
-        let amount = list::amount(payments, &session).await.or_failed("Stripe cannot be asked what was charged")?;
+    let sessions = paid_sessions(sessions);
+    let count = sessions.len() as u64;
+    for (done, session) in (1..).zip(sessions) {
+        let amount = match list::amount(payments, &session).await {
+            // A mistyped session: the refund of it is refused, and of the others it is not.
+            Err(PaymentError::NotFound) => None,
+            amount => amount.or_failed("Stripe cannot be asked what was charged")?,
+        };
+        counted(done, count, "amounts are read");
         let Some((charged, currency)) = amount else { continue };
         let sale = store.load(&session).await.or_failed("the sale cannot be read")?;
         let returned = sale.map_or(0, |sale| sale.value.payment().returned(Some(charged)).amount);
@@ -356,6 +366,17 @@ mod tests {
         let rest = run(rest_of_charges(&world, &world, &ids)).unwrap().unwrap();
         assert_eq!(question(&ids[..1], &rest), "Give 3.00 CAD back for cs_1?");
         assert_eq!(question(&ids, &rest), "Give 3.00 CAD back for 2 sales?");
+    }
+
+    #[test]
+    fn a_session_that_stripe_does_not_have_stops_no_other_refund() {
+        let session = testkit::session::paid("cs_1");
+        let ids = [session.id.clone(), SessionId::parse("cs_mistyped").unwrap()];
+        let world = World::at(Timestamp::from_seconds(0));
+        world.state().sessions.insert(session.id.clone(), session);
+        let rest = run(rest_of_charges(&world, &world, &ids)).unwrap().unwrap();
+        assert!(rest.contains_key(&ids[0]) && !rest.contains_key(&ids[1]));
+        assert!(question(&ids, &rest).contains("and 1 unknown amount(s)"), "{}", question(&ids, &rest));
     }
 
     #[test]

@@ -12,7 +12,10 @@ use runtime::System;
 use crate::{
     command::{CommandError, Ended, OrFailed, Target, wait},
     stack::Deployed,
-    terminal::output::{self, minute},
+    terminal::{
+        output::{self, minute},
+        progress::counted,
+    },
 };
 
 /// Prints the sales with open work of these kinds.
@@ -48,9 +51,10 @@ pub(crate) fn replies(deployed: &Deployed, sessions: &[SessionId]) -> Result<Vec
     let store: &dyn SaleStore = &deployed.stores.sales;
     wait(async {
         let mut replies = Vec::new();
-        for session in sessions {
+        for (done, session) in (1..).zip(sessions) {
             let sale = store.load(session).await.or_failed("the sale cannot be read")?;
             replies.extend(sale.iter().flat_map(|sale| sale.value.waiting_replies()).cloned());
+            counted(done, sessions.len() as u64, "sales are read for replies");
         }
         Ok(replies)
     })

@@ -45,10 +45,10 @@ impl Progress {
     }
 }
 
-/// Shows on a terminal that `done` of `of` are done, on one line that is overwritten each time.
+/// Shows on a terminal that `done` of several are done, on one line that is overwritten each time.
 pub(crate) fn counted(done: u64, of: u64, what: &str) {
     let mut error = io::stderr().lock();
-    if error.is_terminal() {
+    if of > 1 && error.is_terminal() {
         // A progress line that cannot be written is no reason to stop.
         let _ = error.write_all(counted_line(done, of, what).as_bytes()).and_then(|()| error.flush());
     }
