@@ -348,8 +348,8 @@ async fn move_back(admin: &QueueAdmin, url: &str, dead: &str, expected: u64) -> 
     Ok(moved)
 }
 
-/// Follows a move of SQS to its end, or until it makes no progress, with a check every `interval`. Returns the number
-/// of moved messages.
+/// Follows a move of SQS to its end, with a check every `interval`. Returns the number of moved messages, or an error if
+/// the move makes no progress.
 async fn followed(
     latest_move: impl AsyncFn() -> Result<Option<Move>, StorageError>,
     expected: u64,
@@ -364,7 +364,11 @@ async fn followed(
         match status {
             "COMPLETED" => return Ok(moved),
             "RUNNING" | "CANCELLING" if still < MAX_CHECKS_WITHOUT_PROGRESS => {}
-            "RUNNING" | "CANCELLING" => return Ok(moved),
+            "RUNNING" | "CANCELLING" => {
+                let what = "SQS has not ended the move: oracle queues list shows the rest";
+                let so_far = format!("it makes no progress, and {moved} of about {expected} are moved");
+                return Err(CommandError::failed(what, io::Error::other(so_far)));
+            }
             _ => {
                 let why = latest.and_then(|latest| latest.failure).unwrap_or_else(|| "no reason given".to_owned());
                 return Err(CommandError::failed("SQS gave the move up", io::Error::other(why)));
@@ -382,7 +386,7 @@ mod tests {
     use std::cell::Cell;
 
     #[test]
-    fn a_move_of_sqs_is_followed_to_its_end_or_until_nothing_moves() {
+    fn a_move_of_sqs_is_followed_to_its_end_and_one_that_stalls_is_no_success() {
         let state = |status: &str, moved: u64| Move { status: status.to_owned(), moved, failure: None };
         let follow = |states: &[Option<Move>]| {
             let checks = Cell::new(0_usize);
@@ -395,8 +399,13 @@ mod tests {
         };
         let (ended, checks) = follow(&[None, Some(state("RUNNING", 1)), Some(state("COMPLETED", 3))]);
         assert_eq!((ended.unwrap(), checks), (3, 3));
-        let (ended, checks) = follow(&[Some(state("CANCELLING", 2))]);
-        assert_eq!((ended.unwrap(), checks), (2, MAX_CHECKS_WITHOUT_PROGRESS as usize + 2));
+        for (stalled, last) in [(state("CANCELLING", 2), 2), (state("RUNNING", 0), 0)] {
+            let (ended, checks) = follow(&[Some(stalled)]);
+            let error = telemetry::chain(&ended.unwrap_err());
+            assert!(error.contains(&format!("{last} of about 3 are moved")), "{error}");
+            let first = usize::from(last > 0);
+            assert_eq!(checks, MAX_CHECKS_WITHOUT_PROGRESS as usize + 1 + first);
+        }
         let denied = Move { failure: Some("AccessDenied".to_owned()), ..state("FAILED", 1) };
         let (ended, _) = follow(&[Some(denied)]);
         let error = telemetry::chain(&ended.unwrap_err());
