@@ -13,7 +13,7 @@ use domain::{
 use runtime::System;
 use serde_json::json;
 
-use super::bridge_report::{described, reply_question, table, text};
+use super::bridge_report::{described, grant_question, reply_question, revoke_question, settle_question, table, text};
 use crate::{
     command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
     stack::{BridgeDesk, Deployed},
@@ -207,28 +207,21 @@ fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
         CommandError::Usage(format!("{:?} is no day: 2027-03-01 and 2027-03-01T12:00:00Z are", arguments.expires))
     })?;
     let (deployed, operator) = arguments.signed.open()?;
-    let desk = deployed.bridge_desk()?;
-    let question = format!("Grant {} access to the Bridge until {}?", arguments.bridge, expires.to_iso());
-    if !arguments.signed.confirm(&question)? {
+    let (desk, who) = (deployed.bridge_desk()?, wait(find(&deployed, &arguments.bridge))?);
+    if !arguments.signed.confirm(&grant_question(&who, expires))? {
         return Ok(Ended::Nothing);
     }
-    let bridge = wait(async {
-        let who = find(&deployed, &arguments.bridge).await?;
-        bridge::grant(desk.ports(), &who, &operator, expires).await.map_err(decided)
-    })?;
+    let bridge = wait(async { bridge::grant(desk.ports(), &who, &operator, expires).await.map_err(decided) })?;
     print_decided(&bridge.value, &arguments.signed.target)
 }
 
 fn revoke(arguments: &RevokeArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open()?;
-    let desk = deployed.bridge_desk()?;
-    if !arguments.signed.confirm(&format!("End the access of {} to the Bridge?", arguments.bridge))? {
+    let (desk, who) = (deployed.bridge_desk()?, wait(find(&deployed, &arguments.bridge))?);
+    if !arguments.signed.confirm(&revoke_question(&who))? {
         return Ok(Ended::Nothing);
     }
-    let bridge = wait(async {
-        let who = find(&deployed, &arguments.bridge).await?;
-        bridge::revoke(desk.ports(), &who, &operator).await.map_err(decided)
-    })?;
+    let bridge = wait(async { bridge::revoke(desk.ports(), &who, &operator).await.map_err(decided) })?;
     print_decided(&bridge.value, &arguments.signed.target)
 }
 
@@ -254,7 +247,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
         return Err(CommandError::Usage(what.to_owned()));
     }
     // Held fixed from here on: what the customer posts during the question is unread.
-    let (to, question) = reply_question(&arguments.bridge, bridge, &messages, unsent, arguments.to.as_ref());
+    let (to, question) = reply_question(bridge, &messages, unsent, arguments.to.as_ref());
     if !arguments.signed.confirm(&question)? {
         return Ok(Ended::Nothing);
     }
@@ -269,16 +262,11 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open_with_reason("settling a mail")?;
     let (desk, mailbox) = (deployed.bridge_desk()?, deployed.backend().mailbox()?);
-    let question = if arguments.sent {
-        "Record that the member has the mail of this reply?"
-    } else {
-        "Record that the mail of this reply was not sent?"
-    };
-    if !arguments.signed.confirm(question)? {
+    let who = wait(find(&deployed, &arguments.bridge))?;
+    if !arguments.signed.confirm(&settle_question(&who, arguments.sent))? {
         return Ok(Ended::Nothing);
     }
     wait(async {
-        let who = find(&deployed, &arguments.bridge).await?;
         let settling = bridge::settle(desk.ports(), &mailbox, &who, &operator, &arguments.reply, arguments.sent);
         settling.await.map_err(decided)
     })?;

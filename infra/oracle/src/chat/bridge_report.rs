@@ -3,7 +3,7 @@
 use bridge::{Held, Row, Shown};
 use domain::{
     Timestamp,
-    chat::{Author, Bridge, ExchangeId},
+    chat::{Author, Bridge, ExchangeId, SubscriberId},
     customer_text,
 };
 use serde_json::{Value, json};
@@ -75,12 +75,12 @@ fn printed(message: &Value) -> String {
 /// The message that a reply answers, and the question before it is posted. The `unsent` reply answers its own,
 /// whichever message the command has `named`. Without both it answers the last one.
 pub(crate) fn reply_question<'m>(
-    digits: &str,
     bridge: &'m Bridge,
     messages: &[Shown],
     unsent: Option<&'m Shown>,
     named: Option<&'m ExchangeId>,
 ) -> (Option<&'m ExchangeId>, String) {
+    let digits = bridge.id().prefix();
     if let Some(reply) = unsent {
         let (id, at) = (reply.id.as_str(), reply.at.to_iso());
         let question = format!("The reply {id} was posted at {at}, and its mail is not sent. Mail it to {digits}?");
@@ -88,6 +88,21 @@ pub(crate) fn reply_question<'m>(
     }
     let to = named.or_else(|| bridge.last_question());
     (to, format!("{}Post this reply to {digits} and mail it?", answered(bridge, messages, to)))
+}
+
+// The questions name the Bridge that was found, because an operator may have typed its first digit only.
+
+pub(crate) fn grant_question(who: &SubscriberId, expires: Timestamp) -> String {
+    format!("Grant {} access to the Bridge until {}?", who.prefix(), expires.to_iso())
+}
+
+pub(crate) fn revoke_question(who: &SubscriberId) -> String {
+    format!("End the access of {} to the Bridge?", who.prefix())
+}
+
+pub(crate) fn settle_question(who: &SubscriberId, is_sent: bool) -> String {
+    let fate = if is_sent { "the member has the mail of this reply" } else { "the mail of this reply was not sent" };
+    format!("Record for {} that {fate}?", who.prefix())
 }
 
 /// The messages that a reply answers, for people: those without a reply up to the message `to`, and this message.
@@ -137,7 +152,7 @@ pub(crate) fn text(shown: &Value) -> String {
 mod tests {
     use super::*;
     use domain::{
-        chat::{CURRENT_AGREEMENT, Message, SubscriberId},
+        chat::{CURRENT_AGREEMENT, Message},
         operator::Operator,
         ports::{Clock, Versioned},
     };
@@ -226,6 +241,21 @@ mod tests {
         assert!(text.ends_with("\nnewer messages that still wait after this reply: 1\n\n"), "{text}");
     }
 
+    /// However few digits an operator types.
+    #[test]
+    fn a_question_names_the_bridge_that_was_found() {
+        let who = SubscriberId::parse("3".repeat(64)).unwrap();
+        let questions = [
+            grant_question(&who, at()),
+            revoke_question(&who),
+            settle_question(&who, true),
+            settle_question(&who, false),
+        ];
+        for question in questions {
+            assert!(question.contains(" 333333333333 "), "{question}");
+        }
+    }
+
     /// The mail of a reply is not sent, and the customer has written since.
     #[test]
     fn a_reply_that_is_continued_names_its_own_message_and_shows_no_newer_one() {
@@ -233,7 +263,7 @@ mod tests {
         let asked = |messages: &[Shown], text: &str, named: Option<u32>| {
             let (text, named) = (Message::parse(text).unwrap(), named.map(id));
             let unsent = bridge::unsent_reply(messages, &text);
-            let (to, question) = reply_question("333333333333", &bridge, messages, unsent, named.as_ref());
+            let (to, question) = reply_question(&bridge, messages, unsent, named.as_ref());
             (to.cloned(), question)
         };
         let mail = format!(
