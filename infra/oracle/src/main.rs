@@ -352,6 +352,13 @@ mod tests {
         assert!(!is_ours(CommandError::failed("Stripe cannot be asked", broken()).into()));
     }
 
+    /// A script whose variable is not set.
+    #[test]
+    fn an_empty_filter_selects_nothing() {
+        let parse = |filter: &str| Arguments::try_parse_from(["oracle", "refunds", "issue", "--reason-like", filter]);
+        assert!(parse("503").is_ok() && parse("").is_err());
+    }
+
     #[test]
     fn a_submission_is_handed_in_whole() {
         let parse = |words: &str| Arguments::try_parse_from(words.split(' '));

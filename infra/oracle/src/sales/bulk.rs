@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use domain::{
     Sale, SessionId,
     open_work::Work,
@@ -39,7 +39,7 @@ pub(crate) struct Selection {
     #[arg(long, visible_alias = "since", value_name = "WHEN", conflicts_with = "sales")]
     failed_since: Option<String>,
     /// Every sale on the list whose reason contains this text, in upper or lower case.
-    #[arg(long, value_name = "TEXT", conflicts_with = "sales")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "sales", value_parser = NonEmptyStringValueParser::new())]
     reason_like: Option<String>,
     /// Say what would be done, and do nothing.
     #[arg(long)]
