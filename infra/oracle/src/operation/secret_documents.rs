@@ -54,6 +54,8 @@ pub(crate) enum InvalidValue {
     Hex,
     #[error("the secret has another key already, and it is never replaced")]
     Final,
+    #[error("the stored value is not a JSON object, and may have a key that must stay: correct it in Secrets Manager")]
+    Unreadable,
     #[error("the value must be a JSON object of text fields out of {0}")]
     Fields(&'static str),
     #[error("{0} is missing, and the secret does not have it yet")]
@@ -71,7 +73,7 @@ const GRAPH_FIELDS: [&str; 4] = ["tenant_id", "client_id", "client_secret", REFR
 
 impl Name {
     /// The secret's next document, made from its current one and an operator's input. `random` becomes the smoke test's
-    /// signing secret.
+    /// signing secret. A current document of `null` is unreadable: it is replaced, unless its keys have to stay.
     pub(crate) fn document(self, current: &Value, value: &str, random: &str) -> Result<Value, InvalidValue> {
         let value = value.trim();
         if value.is_empty() {
@@ -96,6 +98,7 @@ impl Name {
             Self::Gemini => Ok(json!({ "api_key": prefixed(value, &[""], "")? })),
             Self::Graph => graph(current, value),
             Self::GraphToken => graph_token(value),
+            Self::Audit | Self::Chat if current.is_null() => Err(InvalidValue::Unreadable),
             Self::Audit => audit(current, value),
             Self::Chat => chat(current, value),
         }
@@ -184,6 +187,15 @@ mod tests {
         assert_eq!(made(Name::Chat, &document, &key), Ok(document.clone()));
         assert_eq!(made(Name::Chat, &document, &other), Err(InvalidValue::Final));
         assert_eq!(made(Name::Chat, &json!({}), "short"), Err(InvalidValue::Hex));
+    }
+
+    #[test]
+    fn a_key_that_must_stay_is_not_replaced_because_it_cannot_be_read() {
+        let key = "0a".repeat(32);
+        for name in [Name::Chat, Name::Audit] {
+            assert_eq!(made(name, &Value::Null, &key), Err(InvalidValue::Unreadable));
+        }
+        assert_eq!(made(Name::Gemini, &Value::Null, "k"), Ok(json!({ "api_key": "k" })));
     }
 
     #[test]

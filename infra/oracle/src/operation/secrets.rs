@@ -54,11 +54,18 @@ pub(crate) fn run(command: &SecretsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// The document of a secret; an empty object until the secret is filled in.
+/// The document of a secret, as [`parsed`] returns it.
 async fn current(deployed: &Deployed, name: Name) -> Result<Value, CommandError> {
     let document = deployed.secret(name.text()).document().await.or_failed("the secret cannot be read")?;
-    // A document that is not JSON was written by hand, and is replaced.
-    Ok(serde_json::from_str(document.expose()).unwrap_or_else(|_| json!({})))
+    Ok(parsed(document.expose()))
+}
+
+/// An empty object until the secret is filled in, and `null` for anything but an object: somebody wrote it by hand.
+fn parsed(document: &str) -> Value {
+    if document.trim().is_empty() {
+        return json!({});
+    }
+    serde_json::from_str(document).ok().filter(Value::is_object).unwrap_or_default()
 }
 
 fn fields(document: &Value) -> Vec<&str> {
@@ -68,6 +75,9 @@ fn fields(document: &Value) -> Vec<&str> {
 /// The fields, as one text.
 fn shown(document: &Value) -> String {
     let fields = fields(document);
+    if document.is_null() {
+        return "not readable: its value is not a JSON object".to_owned();
+    }
     if fields.is_empty() { "empty".to_owned() } else { fields.join(", ") }
 }
 
@@ -81,7 +91,7 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
         Ok(documents)
     })?;
     if target.json {
-        let entry = |(name, document): &(&str, Value)| json!({ "name": name, "fields": fields(document) });
+        let entry = |(name, document): &(&str, Value)| json!({ "name": name, "fields": fields(document), "unreadable": document.is_null() });
         output::print_json(&documents.iter().map(entry).collect::<Vec<_>>())?;
     } else {
         for (name, document) in &documents {
@@ -174,6 +184,16 @@ mod tests {
         let document = json!({ "subscriber_key": "0a" });
         let chat = answer(Name::Chat, "oracle/chat", &document);
         assert_eq!((chat.get("version"), text("oracle/chat", &document, &chat).contains("0a")), (None, false));
+    }
+
+    /// An operator saves a bare key in the console, which may be all digits, or an object with a comma too many.
+    #[test]
+    fn a_value_that_is_no_object_is_not_an_empty_secret() {
+        for document in ["0a".repeat(32), "1".repeat(64), format!(r#"{{"subscriber_key":"{}",}}"#, "0a".repeat(32))] {
+            assert_eq!(parsed(&document), Value::Null);
+            assert!(shown(&parsed(&document)).starts_with("not readable"), "{document}");
+        }
+        assert_eq!((parsed(" "), shown(&parsed("{}"))), (json!({}), "empty".to_owned()));
     }
 
     #[test]
