@@ -138,13 +138,14 @@ impl Signed {
     }
 
     /// As [`confirm`]; `--yes` skips the question.
-    pub(crate) fn confirm(&self, question: &str) -> Result<bool, CommandError> {
-        confirm(self.yes, question)
+    pub(crate) fn confirm(&self, deployed: &Deployed, question: &str) -> Result<bool, CommandError> {
+        confirm(self.yes, &deployed.place(), question)
     }
 }
 
-/// Asks for a confirmation, unless it is given `already`. Returns an error if standard input is not a terminal.
-pub(crate) fn confirm(already: bool, question: &str) -> Result<bool, CommandError> {
+/// Asks for a confirmation about the stack at this `place`, unless it is given `already`. Returns an error if standard
+/// input is not a terminal.
+pub(crate) fn confirm(already: bool, place: &str, question: &str) -> Result<bool, CommandError> {
     if already {
         return Ok(true);
     }
@@ -152,11 +153,11 @@ pub(crate) fn confirm(already: bool, question: &str) -> Result<bool, CommandErro
     if !input.is_terminal() {
         return Err(CommandError::Unconfirmed);
     }
-    Ok(ask(question, input.lock(), io::stderr())?)
+    Ok(ask(question, place, input.lock(), io::stderr())?)
 }
 
-fn ask(question: &str, mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> {
-    write!(output, "{question} [y/N] ")?;
+fn ask(question: &str, place: &str, mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> {
+    write!(output, "{question} ({place}) [y/N] ")?;
     output.flush()?;
     let mut answer = String::new();
     input.read_line(&mut answer)?;
@@ -192,8 +193,12 @@ mod tests {
             [("y\n", true), (" YES \n", true), ("n\n", false), ("\n", false), ("", false), ("yep", false)]
         {
             let mut asked = Vec::new();
-            assert_eq!(ask("Sure?", answer.as_bytes(), &mut asked).unwrap(), yes, "{answer:?}");
-            assert_eq!(asked, b"Sure? [y/N] ");
+            assert_eq!(
+                ask("Sure?", "oracle in ca-central-1", answer.as_bytes(), &mut asked).unwrap(),
+                yes,
+                "{answer:?}"
+            );
+            assert_eq!(asked, b"Sure? (oracle in ca-central-1) [y/N] ");
         }
     }
 

@@ -83,7 +83,7 @@ impl Observed<'_> {
         action: &'static str,
         question: &str,
     ) -> Result<bool, CommandError> {
-        let is_confirmed = signed.confirm(question)?;
+        let is_confirmed = signed.confirm(deployed, question)?;
         if is_confirmed {
             wait(self.record(deployed, operator, action, json!({})))?;
         }

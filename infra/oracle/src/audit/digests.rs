@@ -134,11 +134,12 @@ fn catch_up(arguments: &CatchUpArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
     let parts = deployed.digests()?.ok_or_else(none)?;
     let digests = wait(arguments.trust.digests(&deployed, Vec::new()))?.ok_or_else(none)?;
+    let place = deployed.place();
     let ports = deployed.log_ports();
     let found = wait(log_reader::verify(&ports, Some(&digests), "", System.now(), |_| ()))?;
     let plan = plan(found)?;
     let question = format!("Have {} objects digested as they are now?", plan.keys.len());
-    if !plan.keys.is_empty() && !confirm(arguments.yes, &question)? {
+    if !plan.keys.is_empty() && !confirm(arguments.yes, &place, &question)? {
         return Ok(Ended::Nothing);
     }
     wait(async {

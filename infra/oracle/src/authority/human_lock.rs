@@ -110,7 +110,7 @@ fn decide(
     let read = arguments.one.signed.what_was_read(named, declined.at, how)?;
     let described = authority_gate::describe(declined, System.now());
     let question = format!("{described}\n{} {}, as {role}?", what(*gives_money_back), session.as_str());
-    if !arguments.one.signed.confirm(&question)? {
+    if !arguments.one.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
     // On an emulator all callers have the same identity, so it cannot distinguish two people.

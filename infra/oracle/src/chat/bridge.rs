@@ -208,7 +208,7 @@ fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
     })?;
     let (deployed, operator) = arguments.signed.open()?;
     let (desk, who) = (deployed.bridge_desk()?, wait(find(&deployed, &arguments.bridge))?);
-    if !arguments.signed.confirm(&grant_question(&who, expires))? {
+    if !arguments.signed.confirm(&deployed, &grant_question(&who, expires))? {
         return Ok(Ended::Nothing);
     }
     let bridge = wait(async { bridge::grant(desk.ports(), &who, &operator, expires).await.map_err(decided) })?;
@@ -218,7 +218,7 @@ fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
 fn revoke(arguments: &RevokeArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open()?;
     let (desk, who) = (deployed.bridge_desk()?, wait(find(&deployed, &arguments.bridge))?);
-    if !arguments.signed.confirm(&revoke_question(&who))? {
+    if !arguments.signed.confirm(&deployed, &revoke_question(&who))? {
         return Ok(Ended::Nothing);
     }
     let bridge = wait(async { bridge::revoke(desk.ports(), &who, &operator).await.map_err(decided) })?;
@@ -248,7 +248,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     }
     // Held fixed from here on: what the customer posts during the question is unread.
     let (to, question) = reply_question(bridge, &messages, unsent, arguments.to.as_ref());
-    if !arguments.signed.confirm(&question)? {
+    if !arguments.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
     let replying = bridge::reply(desk.ports(), &mailbox, &site, bridge.id(), &operator, to, &text);
@@ -263,7 +263,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open_with_reason("settling a mail")?;
     let (desk, mailbox) = (deployed.bridge_desk()?, deployed.backend().mailbox()?);
     let who = wait(find(&deployed, &arguments.bridge))?;
-    if !arguments.signed.confirm(&settle_question(&who, arguments.sent))? {
+    if !arguments.signed.confirm(&deployed, &settle_question(&who, arguments.sent))? {
         return Ok(Ended::Nothing);
     }
     wait(async {

@@ -34,7 +34,7 @@ pub(crate) fn run(command: &ChatCommand) -> Result<Ended, CommandError> {
     let ChatCommand::SignOut(SignOutArguments { customer: named, signed }) = command;
     let (deployed, operator) = signed.open_with_reason("signing a customer out")?;
     let id = customer(&deployed, named)?;
-    if !signed.confirm(&format!("Sign {} out everywhere?", id.prefix()))? {
+    if !signed.confirm(&deployed, &format!("Sign {} out everywhere?", id.prefix()))? {
         return Ok(Ended::Nothing);
     }
     let sessions = wait(async {

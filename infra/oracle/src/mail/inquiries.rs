@@ -105,7 +105,7 @@ fn show(name: &str, target: &Target) -> Result<Ended, CommandError> {
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open()?;
     let name = &arguments.inquiry;
-    if !arguments.signed.confirm(&format!("Is the inquiry {name} answered?"))? {
+    if !arguments.signed.confirm(&deployed, &format!("Is the inquiry {name} answered?"))? {
         return Ok(Ended::Nothing);
     }
     wait(async {

@@ -138,7 +138,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let shown = waiting.iter().map(replies::name).collect();
     let read = one.signed.what_was_read(named, shown, "--reply NAME, as oracle replies show prints it")?;
     let question = format!("Dealt with: {} of {}?", waiting::count(&waiting), session.as_str());
-    if !waiting.is_empty() && !one.signed.confirm(&question)? {
+    if !waiting.is_empty() && !one.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
     let settled = wait(async {

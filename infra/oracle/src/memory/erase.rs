@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &EraseArguments, output: &mut impl Write) -> Result
     let id = customer(&deployed, &arguments.customer)?;
     let account = wait(found(deployed.stores.chat_journal(), deployed.stores.bridge_journal(), &id))?;
     let observed = observed(&account);
-    if !arguments.signed.confirm(&format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
+    if !arguments.signed.confirm(&deployed, &format!("Erase the memory of {}? It cannot be undone.", id.prefix()))? {
         return Ok(Ended::Nothing);
     }
     wait(observed.record(&deployed, &operator, "memory erase", json!({})))?;

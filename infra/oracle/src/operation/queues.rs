@@ -279,7 +279,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
         return Err(CommandError::Refused(format!("{queue} has no dead letter {id} that is not hidden at the moment")));
     };
     let question = format!("Throw the message {id} of {queue} away? What it asks for is not done then.");
-    if !arguments.signed.confirm(&question)? {
+    if !arguments.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
     let facts = json!({ "queue": queue, "message": id, "sha256": audit::hash::sha256(message.body.as_bytes()) });
@@ -308,7 +308,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     let question = format!("Put {} dead letter(s) back into {}?", depth.waiting, arguments.queue);
     let moved = if depth.waiting == 0 {
         0
-    } else if arguments.signed.confirm(&question)? {
+    } else if arguments.signed.confirm(&deployed, &question)? {
         // Messages that are read are hidden from the move, so the evidence consists of the counts.
         let counts = json!({ "queue": arguments.queue, "waiting": depth.waiting, "in_flight": depth.in_flight });
         let rules = &["a worker claims the message's sale first"];

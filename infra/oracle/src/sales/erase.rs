@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &EraseArguments) -> Result<Ended, CommandError> {
         return output::print_answer(arguments.signed.target.json, &answer, || planned(&plan));
     };
     let question = format!("{}Erase all of this? It cannot be undone.", planned(&plan));
-    if !arguments.signed.confirm(&question)? {
+    if !arguments.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
     let items = vec![json!(plan)];

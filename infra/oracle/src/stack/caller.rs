@@ -33,6 +33,11 @@ impl Caller {
         }
         self.0.get().cloned().flatten()
     }
+
+    /// The account of the identity; `None` before it is requested, and without an answer.
+    pub(crate) fn account(&self) -> Option<&str> {
+        self.0.get()?.as_ref()?.as_str().split(':').nth(4)
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +77,16 @@ mod tests {
         let arn = "arn:aws:iam::123456789012:user/dana";
         let known = vec![Some(arn.to_owned()), Some(arn.to_owned())];
         assert_eq!(decide_twice(Some(arn)), (known, String::new(), 1));
+    }
+
+    #[test]
+    fn the_identity_names_its_account() {
+        for (arn, of) in [(Some("arn:aws:iam::123456789012:user/dana"), Some("123456789012")), (None, None)] {
+            let (account, caller) = (Account { arn, asked: Cell::new(0) }, Caller::default());
+            assert_eq!(caller.account(), None);
+            wait(async { Ok(caller.identity(&account, &mut Vec::<u8>::new()).await) }).unwrap();
+            assert_eq!(caller.account(), of);
+        }
     }
 
     #[test]

@@ -95,6 +95,13 @@ impl Deployed {
         &self.stack.name
     }
 
+    /// The stack's name, region and, once the caller is known, account: what differs between production and staging.
+    pub(crate) fn place(&self) -> String {
+        let region = self.account.variable("AWS_REGION").unwrap_or_default();
+        let account = self.caller.account().map(|account| format!(", account {account}")).unwrap_or_default();
+        format!("{} in {region}{account}", self.name())
+    }
+
     /// Whether the stack runs on an emulator of AWS.
     pub(crate) const fn is_emulated(&self) -> bool {
         self.stack.endpoint.is_some()

@@ -236,7 +236,7 @@ fn put_into_use(arguments: &ActivateArguments) -> Result<Ended, CommandError> {
         })?),
     };
     let name = version.as_ref().map_or("no corpus", |version| version.prefix());
-    if !signed.confirm(&format!("Use {name} for every answer from now on?"))? {
+    if !signed.confirm(&deployed, &format!("Use {name} for every answer from now on?"))? {
         return Ok(Ended::Nothing);
     }
     let active = wait(async {
