@@ -91,7 +91,10 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
         Ok(documents)
     })?;
     if target.json {
-        let entry = |(name, document): &(&str, Value)| json!({ "name": name, "fields": fields(document), "unreadable": document.is_null() });
+        let entry = |(name, document): &(&str, Value)| {
+            let (fields, unreadable) = (fields(document), document.is_null());
+            json!({ "name": name, "fields": fields, "unreadable": unreadable })
+        };
         output::print_json(&documents.iter().map(entry).collect::<Vec<_>>())?;
     } else {
         for (name, document) in &documents {
