@@ -287,7 +287,8 @@ mod tests {
     /// "It is decided, but …", for example.
     #[test]
     fn each_failure_names_its_causes() {
-        let failed = |cause| Err(CommandError::failed("the refund is not made for certain", io::Error::other(cause)));
+        let failed =
+            |cause: &str| Err(CommandError::failed("the refund is not made for certain", io::Error::other(cause)));
         let answers = vec![failed("the token has expired"), failed("Stripe has not confirmed it")];
         let outcomes = Outcomes::of("refund", &sessions(), answers, Ok(States::new()));
         let line = "cs_test_2 the refund is not made for certain: Stripe has not confirmed it\n";
