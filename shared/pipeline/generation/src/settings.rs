@@ -5,7 +5,7 @@ use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
 /// The shortest time for which a circuit opens, in milliseconds: longer than every time limit that drops a call (the
-/// chat's 25 seconds are the longest), so that a call that was admitted before its circuit opened ends before the
+/// chat's 21 seconds are the longest), so that a call that was admitted before its circuit opened ends before the
 /// half-open one begins ([`crate::Tracked::record_dropped_call`]).
 const LEAST_OPEN_MS: u64 = 30_000;
 

@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The files that decide, relative to the folder of the rules: the gate's rules, code and tests; the content filter,
+/// The files that decide, relative to the folder of the rules: the gate's rules, states, code and tests; the content filter,
 /// through which the gate reads a text; and the texts that the gate sends, such as the reply in a crisis.
-pub(crate) const SUITE: [&str; 10] = [
+pub(crate) const SUITE: [&str; 11] = [
+    "../domain/src/authority_state.rs",
     "../domain/src/texts.rs",
     "authority/Cargo.toml",
     "authority/build.rs",
