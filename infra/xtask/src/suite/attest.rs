@@ -64,4 +64,13 @@ mod tests {
         assert_eq!(state("a", "a", &ran(0, 0)), false);
         assert_eq!(state("a", "a", &Err(Error::Refused("no tests".to_owned()))), false);
     }
+
+    #[test]
+    fn what_the_gates_build_includes_from_other_crates_is_attested() {
+        let build = include_str!("../../../../shared/rules/authority/build.rs");
+        let paths = build.lines().filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+        let elsewhere: Vec<_> = paths.filter_map(|path| path.strip_prefix("../")).collect();
+        assert_eq!(elsewhere.len(), 1, "{elsewhere:?}");
+        assert!(elsewhere.iter().all(|path| attested_suite::SUITE.contains(path)), "{elsewhere:?}");
+    }
 }
