@@ -1,4 +1,6 @@
 //! The access to AWS: region, endpoint, credentials, time-outs and retries.
+//!
+//! No client needs a feature of this crate: link-time optimisation keeps only those that a function calls.
 
 use crate::now;
 use aws_credential_types::{
@@ -240,12 +242,10 @@ impl Connection {
         aws_sdk_dynamodb::Client::from_conf(client_config!(self, aws_sdk_dynamodb).build())
     }
 
-    #[cfg(feature = "stack-watch")]
     pub(crate) fn cloudformation(&self) -> aws_sdk_cloudformation::Client {
         aws_sdk_cloudformation::Client::from_conf(client_config!(self, aws_sdk_cloudformation).build())
     }
 
-    #[cfg(feature = "stack-watch")]
     pub(crate) fn cloudwatch(&self) -> aws_sdk_cloudwatch::Client {
         aws_sdk_cloudwatch::Client::from_conf(client_config!(self, aws_sdk_cloudwatch).build())
     }

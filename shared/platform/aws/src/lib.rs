@@ -38,7 +38,6 @@ mod sales;
 mod secrets;
 mod ses;
 mod snapshot;
-#[cfg(feature = "stack-watch")]
 mod stack_watch;
 mod storm;
 mod storms;
@@ -63,7 +62,6 @@ pub use sale_data::StoredSaleData;
 pub use sales::DynamoSales;
 pub use secrets::SecretDocument;
 pub use ses::SesRelay;
-#[cfg(feature = "stack-watch")]
 pub use stack_watch::{FunctionVersion, Raised, StackWatch, Traffic, is_alarm_of};
 pub use subject_keys::{KmsSubjectKeys, SubjectSeal};
 pub use submissions::DynamoSubmissions;
