@@ -124,22 +124,28 @@ impl OpenMemory {
 
     /// Reads the account's memory; makes its key if it has none.
     pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, ChatError> {
-        let key = ports.keys.find_or_create(&account.memory()).await?;
-        Self::read(ports, account, key).await
+        let name = account.memory();
+        let (key, records) = futures_util::join!(ports.keys.find_or_create(&name), store::complete(ports.logs, &name));
+        Self::open_records(ports, account, key?, records?)
     }
 
     /// Reads the account's memory; `None` if it has no key, and so holds nothing.
     pub(crate) async fn existing(ports: Ports<'_>, account: &Account) -> Result<Option<Self>, ChatError> {
-        match ports.keys.find(&account.memory()).await? {
-            Some(key) => Self::read(ports, account, key).await.map(Some),
-            None => Ok(None),
-        }
+        let name = account.memory();
+        let (key, records) = futures_util::join!(ports.keys.find(&name), store::complete(ports.logs, &name));
+        let Some(key) = key? else { return Ok(None) };
+        Self::open_records(ports, account, key, records?).map(Some)
     }
 
-    async fn read(ports: Ports<'_>, account: &Account, key: SubjectKey) -> Result<Self, ChatError> {
+    fn open_records(
+        ports: Ports<'_>,
+        account: &Account,
+        key: SubjectKey,
+        records: Vec<memory::log::Record>,
+    ) -> Result<Self, ChatError> {
         let name = account.memory();
         let seal = seal_of(&key, &name)?;
-        let log = store::load(ports.logs, &name, &handle(&name)?, &seal).await?;
+        let log = EventLog::boot(handle(&name)?, records, &seal).map_err(StoreError::from)?;
         if log.state().is_erased() {
             // Erased since the account was read.
             return Err(ChatError::Erased);

@@ -155,8 +155,9 @@ pub(crate) async fn find(ports: Ports<'_>, account: &Account, exchange: &Exchang
 
 async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<StoredBeginnings>, ChatError> {
     let Stage::Claimed { owner, .. } = &exchange.stage else { return Ok(None) };
-    let Some(sealed) = ports.beginnings.find(account.id(), &exchange.id).await? else { return Ok(None) };
-    let Some(key) = ports.keys.find(&account.memory()).await? else { return Ok(None) };
+    let name = account.memory();
+    let (sealed, key) = futures_util::join!(ports.beginnings.find(account.id(), &exchange.id), ports.keys.find(&name));
+    let (Some(sealed), Some(key)) = (sealed?, key?) else { return Ok(None) };
     let seal = account_memory::seal_of_beginnings(&key, account, &exchange.id)?;
     // What was sealed under the key of an erased memory does not open.
     let plain = hex::decode(sealed).ok().and_then(|sealed| seal.open(0, &sealed));

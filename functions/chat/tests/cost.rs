@@ -64,6 +64,17 @@ fn the_access_is_read_beside_the_account() {
     assert!(world.state().boundaries.contains(&"subscribers.access"));
 }
 
+/// Neither read waits for the other.
+#[test]
+fn the_records_of_a_memory_are_read_beside_its_key() {
+    for ((world, cookie), key) in [(customer(), "memory.make_key"), (used_up(), "memory.find_key")] {
+        world.plan(Plan::none().whenever(key, Fault::Fail));
+        world.state().boundaries.clear();
+        assert_eq!(ask(&world, 4, QUESTION, &cookie).status(), 503, "{key}");
+        assert!(world.state().boundaries.contains(&"memory.read"), "{key}");
+    }
+}
+
 #[test]
 fn the_same_id_again_asks_no_model_and_writes_nothing() {
     let (world, cookie) = customer();
@@ -198,7 +209,13 @@ fn reading_a_beginning_makes_these_calls() {
     world.state().boundaries.clear();
     let path = format!("/api/chat/exchanges/{}", id(1));
     assert_eq!(body(&get(&world, &path, &cookie))["replies"][0]["text"], "Count the rent first.");
-    assert_eq!(world.state().boundaries, ["sign_ins.session", "accounts.load", "beginnings.find", "memory.find_key"]);
+    let expected = ["sign_ins.session", "accounts.load", "beginnings.find", "memory.find_key"];
+    assert_eq!(world.state().boundaries, expected);
+    // Neither of the last two waits for the other.
+    world.plan(Plan::none().whenever("beginnings.find", Fault::Fail));
+    world.state().boundaries.clear();
+    get(&world, &path, &cookie);
+    assert_eq!(world.state().boundaries, expected);
 }
 
 /// The list of a customer's sessions is read here, and in no other call.
