@@ -207,42 +207,17 @@ impl Account {
     /// Whether a claim of this exchange would take another of the free exchanges.
     #[must_use]
     pub fn would_reserve(&self, ask: &Ask, now: Timestamp) -> bool {
-        ask.is_free && self.exchange(&ask.id).is_none() && self.clone().claim(ask, now, HOUR) == Claimed::Granted
+        ask.is_free && self.exchange(&ask.id).is_none() && self.refusal(ask, now).is_none()
     }
 
     /// Claims the exchange for one invocation until the lease ends. A free exchange reserves a place: the used and the
     /// running ones are never more than three together, so that no finished reply has to be discarded.
     pub fn claim(&mut self, ask: &Ask, now: Timestamp, lease: Duration) -> Claimed {
-        if let Some(known) = self.exchange(&ask.id) {
-            if known.fingerprint != ask.fingerprint && known.stage != Stage::Erased {
-                return Claimed::OtherMessage;
-            }
-            match &known.stage {
-                Stage::Claimed { owner, until, .. } if *until > now && *owner != ask.owner => return Claimed::Busy,
-                Stage::Claimed { .. } => {}
-                Stage::Answered { sealed, .. } => return Claimed::Answered(sealed.clone()),
-                Stage::Apologised => return Claimed::Apologised,
-                Stage::Erased => return Claimed::Erased,
-            }
+        if let Some(refusal) = self.refusal(ask, now) {
+            return refusal;
         }
-        // A reply is sealed under the key of the memory that is being erased. The next memory's key could not open it.
-        if self.is_erasing() {
-            return Claimed::Erasing;
-        }
-        let others = || self.exchanges.iter().filter(|exchange| exchange.id != ask.id && exchange.is_open(now));
-        let reserved = others().filter(|exchange| exchange.is_free).count();
-        if ask.is_free && self.used as usize + reserved >= FREE_EXCHANGES as usize {
-            return Claimed::UsedUp;
-        }
-        if others().count() >= MOST_OPEN {
-            return Claimed::TooMany(Duration::from_secs(5));
-        }
-        if now.millis_since(self.hour) >= HOUR.as_millis() as u64 {
+        if self.is_next_hour(now) {
             (self.hour, self.within_hour) = (now, 0);
-        }
-        if self.within_hour >= MOST_AN_HOUR {
-            let over = self.hour.plus(HOUR).millis_since(now);
-            return Claimed::TooMany(Duration::from_millis(over.max(1000)));
         }
         self.within_hour += 1;
         self.exchanges.retain(|exchange| exchange.id != ask.id);
@@ -252,6 +227,44 @@ impl Account {
         let (id, fingerprint, is_free) = (ask.id.clone(), ask.fingerprint.clone(), ask.is_free);
         self.exchanges.push(Exchange { id, fingerprint, is_free, stage });
         Claimed::Granted
+    }
+
+    /// The outcome of a claim that is not granted now; `None` for one that is.
+    fn refusal(&self, ask: &Ask, now: Timestamp) -> Option<Claimed> {
+        if let Some(known) = self.exchange(&ask.id) {
+            if known.fingerprint != ask.fingerprint && known.stage != Stage::Erased {
+                return Some(Claimed::OtherMessage);
+            }
+            match &known.stage {
+                Stage::Claimed { owner, until, .. } if *until > now && *owner != ask.owner => {
+                    return Some(Claimed::Busy);
+                }
+                Stage::Claimed { .. } => {}
+                Stage::Answered { sealed, .. } => return Some(Claimed::Answered(sealed.clone())),
+                Stage::Apologised => return Some(Claimed::Apologised),
+                Stage::Erased => return Some(Claimed::Erased),
+            }
+        }
+        // A reply is sealed under the key of the memory that is being erased. The next memory's key could not open it.
+        if self.is_erasing() {
+            return Some(Claimed::Erasing);
+        }
+        let others = || self.exchanges.iter().filter(|exchange| exchange.id != ask.id && exchange.is_open(now));
+        let reserved = others().filter(|exchange| exchange.is_free).count();
+        if ask.is_free && self.used as usize + reserved >= FREE_EXCHANGES as usize {
+            return Some(Claimed::UsedUp);
+        }
+        if others().count() >= MOST_OPEN {
+            return Some(Claimed::TooMany(Duration::from_secs(5)));
+        }
+        let over = self.hour.plus(HOUR).millis_since(now).max(1000);
+        let is_over_limit = !self.is_next_hour(now) && self.within_hour >= MOST_AN_HOUR;
+        is_over_limit.then(|| Claimed::TooMany(Duration::from_millis(over)))
+    }
+
+    /// Whether the hour in which claims are counted has ended.
+    fn is_next_hour(&self, now: Timestamp) -> bool {
+        now.millis_since(self.hour) >= HOUR.as_millis() as u64
     }
 
     /// Takes the evaluations of the claims that are over, which no record has yet. The caller records them.
