@@ -90,34 +90,7 @@ pub(crate) async fn ask(
         report_unrecorded(ports, recorded.await);
         return Ok(Reply::json(422, &json!(refusal)));
     }
-    let now = ports.journal.clock.now();
-    let (account, access) = futures_util::join!(ports.journal.load(who), bridge::access(ports, who, now));
-    let (mut account, mut access) = (account?, access?);
-    if account.value.is_erasing() {
-        account = account_memory::finish(ports, account).await?;
-        // The erasure ended the Bridge's access, which may have been read before.
-        access = bridge::access(ports, who, now).await?;
-    }
-    let key = ports::key(ports).await?;
-    let mut ask = Ask {
-        id: asked.id.clone(),
-        fingerprint: key.digest("oracle.chat.message.v1", &format!("{}\n{}", who.as_str(), asked.message.as_str())),
-        owner: ports.randomness.token(),
-        is_free: access.plan == Plan::Free,
-        evaluation: json!(evaluation.envelope()),
-    };
-    let takes_free = account.value.would_reserve(&ask, asked.at);
-    if takes_free && let Some(wait) = limits::free(ports, settings, &key, request.network().as_deref()).await? {
-        return Ok(remembered(ports, access, &account.value, &asked).await?.unwrap_or_else(|| reply::too_many(wait)));
-    }
-    let (mut account, mut claimed) = ports.journal.commit(account, claim(&ask, settings.lease)).await?.settle().await;
-    if claimed == Claimed::Erasing {
-        // An erasure began since the account was read. The exchange belongs to the next memory, and to its access.
-        let account_erased = account_memory::ready(ports, who).await?;
-        access = bridge::access(ports, who, now).await?;
-        ask.is_free = access.plan == Plan::Free;
-        (account, claimed) = ports.journal.commit(account_erased, claim(&ask, settings.lease)).await?.settle().await;
-    }
+    let (account, access, ask, claimed) = claim_exchange(ports, settings, who, request, &asked, &evaluation).await?;
     let left = free_left(access, &account.value);
     match claimed {
         Claimed::Granted => Box::pin(granted(ports, settings, access, account, &ask, &asked)).await,
@@ -134,6 +107,49 @@ pub(crate) async fn ask(
         Claimed::TooMany(wait) => {
             Ok(remembered(ports, access, &account.value, &asked).await?.unwrap_or_else(|| reply::too_many(wait)))
         }
+    }
+}
+
+/// Claims the exchange under its customer's access. A free one counts for its network first, once.
+async fn claim_exchange(
+    ports: Ports<'_>,
+    settings: &Settings,
+    who: &SubscriberId,
+    request: &Request,
+    asked: &ExchangeRequest,
+    evaluation: &Evaluation,
+) -> Result<(Versioned<Account>, Access, Ask, Claimed), ChatError> {
+    let key = ports::key(ports).await?;
+    let mut ask = Ask {
+        id: asked.id.clone(),
+        fingerprint: key.digest("oracle.chat.message.v1", &format!("{}\n{}", who.as_str(), asked.message.as_str())),
+        owner: ports.randomness.token(),
+        is_free: false,
+        evaluation: json!(evaluation.envelope()),
+    };
+    let (mut is_counted, mut is_again) = (false, false);
+    loop {
+        let now = ports.journal.clock.now();
+        let (account, access) = futures_util::join!(ports.journal.load(who), bridge::access(ports, who, now));
+        let (mut account, mut access) = (account?, access?);
+        if account.value.is_erasing() {
+            account = account_memory::finish(ports, account).await?;
+            // The erasure ended the Bridge's access, which may have been read before.
+            access = bridge::access(ports, who, now).await?;
+        }
+        ask.is_free = access.plan == Plan::Free;
+        if !is_counted && account.value.would_reserve(&ask, asked.at) {
+            if let Some(wait) = limits::free(ports, settings, &key, request.network().as_deref()).await? {
+                return Ok((account, access, ask, Claimed::TooMany(wait)));
+            }
+            is_counted = true;
+        }
+        let (account, claimed) = ports.journal.commit(account, claim(&ask, settings.lease)).await?.settle().await;
+        // An erasure began since the account was read: the exchange belongs to the next memory, and to its access.
+        if claimed != Claimed::Erasing || is_again {
+            return Ok((account, access, ask, claimed));
+        }
+        is_again = true;
     }
 }
 

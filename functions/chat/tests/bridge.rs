@@ -310,6 +310,35 @@ fn the_first_message_after_an_interrupted_erasure_is_a_free_one() {
     assert_eq!((reply.status(), &body(reply)["free_left"]), (200, &json!(2)), "{}", reply.body());
 }
 
+/// An erasure that begins after the access was read and before the claim ends the Bridge's access.
+#[test]
+fn an_exchange_that_becomes_free_counts_once_for_its_network() {
+    for is_granted in [true, false] {
+        let (world, cookie) = begun();
+        if !is_granted {
+            revoke(&world);
+        }
+        let mut saves = 0;
+        let surroundings: Surroundings = Box::new(move |name, _| {
+            saves += usize::from(name == "accounts.save");
+            let before = match name {
+                // The exchange's claim comes after the erasure has begun, and before it ends.
+                "accounts.save" if saves == 1 => Duration::from_millis(100),
+                "bridges.save" => Duration::from_millis(200),
+                _ => Duration::from_millis(1),
+            };
+            Passage { before, fault: None, after: Duration::from_millis(1) }
+        });
+        let erase = Request::delete("/api/chat/memory").with_header("cookie", &cookie);
+        let replies = within(&world, surroundings, vec![asking(2, TEXT, &cookie), erase]);
+        let answered = replies.iter().find(|reply| reply.status() == 200).unwrap();
+        assert_eq!(body(answered)["free_left"], 2, "{}", answered.body());
+        let state = world.state();
+        let free: Vec<_> = state.allowances.iter().filter(|(name, _)| name.starts_with("free/")).collect();
+        assert!(matches!(free[..], [(_, 1)]), "granted {is_granted}: {free:?}");
+    }
+}
+
 /// The page repeats a request until it has a reply. `first` is in force during the acceptance, `second` during the
 /// message.
 fn live(first: Plan, second: Plan, what: &str) -> [usize; 2] {
