@@ -1,8 +1,11 @@
 //! POST /api/followup, and the fields about the follow-up in the reply of GET /api/verdict
 //! (infra/decisions/followup.md).
 
-use crate::{Ports, replies};
-use domain::{Alert, Query, Sale, SessionId, alert::Severity, message::OrderedBy, texts};
+use crate::{
+    Ports,
+    replies::{self, Shown},
+};
+use domain::{Alert, Query, Sale, SessionId, alert::Severity, message::OrderedBy};
 use followup::{NotOrdered, Ordered};
 use runtime::{http::Reply, telemetry};
 use serde_json::{Map, Value, json};
@@ -12,6 +15,12 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// The field with the follow-up's verdict.
 pub(crate) const VERDICT: &str = "followup";
+
+/// The field with the follow-up's state.
+const STATUS: &str = "followup_status";
+
+/// The field with the sentence about a follow-up that is late or has failed.
+const MESSAGE: &str = "followup_message";
 
 /// A parsed request.
 struct FollowupRequest {
@@ -71,39 +80,41 @@ fn parse(body: &[u8]) -> Result<FollowupRequest, Reply> {
 pub(crate) fn not_ordered(sale: &Sale) -> Map<String, Value> {
     let mut fields = Map::new();
     if sale.offers_followup() {
-        fields.insert("followup_status".to_owned(), "available".into());
+        fields.insert(STATUS.to_owned(), "available".into());
     }
     fields
 }
 
-/// The fields of a sale whose follow-up is ordered, from the reply with the follow-up's state.
-pub(crate) fn ordered(reply: &Reply) -> Map<String, Value> {
-    let mut fields = Map::new();
-    let body: Value = serde_json::from_str(reply.body()).unwrap_or_default();
-    let status = match (reply.status(), body["status"].as_str()) {
-        (200, _) => "delivered",
-        (202, Some("in_review")) => "in_review",
-        (500, _) => "failed",
-        (422, _) => "declined",
-        _ => "pending",
+/// The fields of a sale whose follow-up is ordered, from what its own page would show.
+pub(crate) fn ordered(followup: Shown) -> Map<String, Value> {
+    let (status, field) = match followup {
+        Shown::Delivered(mut fields) => {
+            let kept = ["query", "query_withheld", "reference", "verdict", "cached_at", "notice"];
+            let kept = kept.into_iter().filter_map(|name| Some((name.to_owned(), fields.remove(name)?)));
+            ("delivered", Some((VERDICT, Value::Object(kept.collect()))))
+        }
+        Shown::InReview(_) => ("in_review", None),
+        Shown::Failed(_, sentence) => ("failed", sentence.map(|sentence| (MESSAGE, sentence.into()))),
+        Shown::Declined(fields, _) => ("declined", Some(("followup_declined", fields))),
+        Shown::Other(_, sentence) => ("pending", sentence.map(|sentence| (MESSAGE, sentence.into()))),
     };
-    fields.insert("followup_status".to_owned(), status.into());
-    if status == "delivered" {
-        let kept = ["query", "query_withheld", "reference", "verdict", "cached_at", "notice"];
-        let shown = kept.into_iter().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
-        fields.insert(VERDICT.to_owned(), Value::Object(shown.collect()));
+    let fields = [Some((STATUS, status.into())), field].into_iter().flatten();
+    fields.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::{Timestamp, money::Money, texts};
+
+    #[test]
+    fn a_followup_has_the_sentence_of_its_state_if_nobody_looks_into_it() {
+        let told = |shown| Value::Object(ordered(shown));
+        let retried = Shown::Other(Reply::json(202, &json!({})), Some("It is tried again.".to_owned()));
+        assert_eq!(told(retried), json!({ STATUS: "pending", MESSAGE: "It is tried again." }));
+        assert_eq!(told(replies::erased().into()), json!({ STATUS: "pending" }));
+        assert_eq!(told(replies::failed(&Money::Kept)), json!({ STATUS: "failed" }));
+        let refunded = Money::Refunded { at: Timestamp::from_seconds(0) };
+        assert_eq!(told(replies::failed(&refunded)), json!({ STATUS: "failed", MESSAGE: texts::FAILED_AND_REFUNDED }));
     }
-    let message = match status {
-        "pending" => body.get("message"),
-        // The payment is refunded, will be refunded, or is disputed. The follow-up is then on no operator's list.
-        "failed" => body.get("error").filter(|error| error.as_str() != Some(texts::ANALYSIS_FAILED)),
-        _ => None,
-    };
-    if let Some(message) = message {
-        fields.insert("followup_message".to_owned(), message.clone());
-    }
-    if status == "declined" {
-        fields.insert("followup_declined".to_owned(), body);
-    }
-    fields
 }

@@ -1,9 +1,9 @@
-//! The replies of GET /api/verdict that carry no verdict.
+//! What GET /api/verdict shows of a sale, and its replies that carry no verdict.
 
 use crate::recent_answers::Unpaid;
 use domain::{Sale, money::Money, sale::Declined, texts};
 use runtime::http::Reply;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// The seconds after which the page asks again.
 const RETRY_AFTER: &str = "2";
@@ -11,27 +11,62 @@ const RETRY_AFTER: &str = "2";
 /// The field with the time of the refund.
 pub(crate) const REFUNDED_AT: &str = "refunded_at";
 
+/// What GET /api/verdict shows of a sale. A follow-up's is shown with the verdict that it follows.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    /// The fields of the reply about a delivered verdict.
+    Delivered(Map<String, Value>),
+    /// A human decides about the verdict.
+    InReview(Reply),
+    /// There is no verdict. The sentence says that the payment is refunded, will be refunded, or is disputed; the sale
+    /// is then on no operator's list.
+    Failed(Reply, Option<&'static str>),
+    /// The fields about a question that is declined, and whether people may still allow it.
+    Declined(Value, bool),
+    /// Any other reply, with the sentence about a failed attempt. A follow-up is then pending.
+    Other(Reply, Option<String>),
+}
+
+impl From<Reply> for Shown {
+    fn from(reply: Reply) -> Self {
+        Self::Other(reply, None)
+    }
+}
+
+impl Shown {
+    /// The reply about a sale of its own.
+    pub(crate) fn into_reply(self) -> Reply {
+        match self {
+            Self::Delivered(fields) => Reply::json(200, &Value::Object(fields)),
+            // The page asks again: an approval orders the verdict.
+            Self::Declined(fields, true) => Reply::json(422, &fields).header("retry-after", "60"),
+            Self::Declined(fields, false) => Reply::json(422, &fields),
+            Self::InReview(reply) | Self::Failed(reply, _) | Self::Other(reply, _) => reply,
+        }
+    }
+}
+
 /// The reply is the same for unknown ids and for those of sessions that are not ours.
 pub(crate) fn not_found() -> Reply {
     Reply::error(404, "not_found", "There is no such session.")
 }
 
-pub(crate) fn pending() -> Reply {
-    Reply::json(202, &json!({ "status": "pending" })).header("retry-after", RETRY_AFTER)
+pub(crate) fn pending() -> Shown {
+    Reply::json(202, &json!({ "status": "pending" })).header("retry-after", RETRY_AFTER).into()
 }
 
-pub(crate) fn in_review(sale: &Sale) -> Reply {
+pub(crate) fn in_review(sale: &Sale) -> Shown {
     let mut body = json!({ "status": "in_review" });
     // The page's own sentence promises that the verdict is delivered, or the payment refunded, within 24 hours.
     if !sale.gives_money_back() {
         body["message"] = texts::IN_REVIEW_WITHOUT_REFUND.into();
     }
-    Reply::json(202, &body)
+    Shown::InReview(Reply::json(202, &body))
 }
 
 /// The reply for an unpaid session.
-pub(crate) fn unpaid(why: &Unpaid) -> Reply {
-    match why {
+pub(crate) fn unpaid(why: &Unpaid) -> Shown {
+    let reply = match why {
         Unpaid::Open(address) => {
             Reply::json(402, &json!({ "error": texts::NOT_PAID_YET, "code": "unpaid", "payment_url": address }))
         }
@@ -41,12 +76,13 @@ pub(crate) fn unpaid(why: &Unpaid) -> Reply {
         }
         Unpaid::Free => Reply::error(402, "no_payment_required", texts::NOTHING_TO_PAY),
         Unpaid::Closed => Reply::error(402, "unpaid", texts::NOT_PAID),
-    }
+    };
+    reply.into()
 }
 
 /// The reply while a client is guessing ids. A customer whose sale is not in our store yet gets through within a minute.
-pub(crate) fn busy() -> Reply {
-    Reply::error(429, "busy", "Too many requests at the moment.").header("retry-after", "20")
+pub(crate) fn busy() -> Shown {
+    Reply::error(429, "busy", "Too many requests at the moment.").header("retry-after", "20").into()
 }
 
 pub(crate) fn erased() -> Reply {
@@ -55,29 +91,32 @@ pub(crate) fn erased() -> Reply {
 
 /// The reply for a sale that ended without a verdict. It tells the customer to ask for a refund, unless one is decided or the
 /// payment is disputed.
-pub(crate) fn failed(money: &Money) -> Reply {
-    match money {
-        Money::Refunded { at } => {
-            Reply::json(500, &json!({ "error": texts::FAILED_AND_REFUNDED, REFUNDED_AT: at.to_iso() }))
-        }
-        // The page asks again, until it can show the date of the refund.
-        Money::RefundAuthorised { .. } => {
-            Reply::json(500, &json!({ "error": texts::FAILED_AND_RETURNED })).header("retry-after", "60")
-        }
-        Money::Disputed { .. } => Reply::json(500, &json!({ "error": texts::FAILED_AND_DISPUTED })),
-        Money::Kept | Money::RefundFailed { .. } => Reply::json(500, &json!({ "error": texts::ANALYSIS_FAILED })),
+pub(crate) fn failed(money: &Money) -> Shown {
+    let sentence = match money {
+        Money::Refunded { .. } => Some(texts::FAILED_AND_REFUNDED),
+        Money::RefundAuthorised { .. } => Some(texts::FAILED_AND_RETURNED),
+        Money::Disputed { .. } => Some(texts::FAILED_AND_DISPUTED),
+        Money::Kept | Money::RefundFailed { .. } => None,
+    };
+    let mut body = json!({ "error": sentence.unwrap_or(texts::ANALYSIS_FAILED) });
+    if let Money::Refunded { at } = money {
+        body[REFUNDED_AT] = at.to_iso().into();
     }
+    let reply = Reply::json(500, &body);
+    // The page asks again, until it can show the date of the refund.
+    let asks_again = matches!(money, Money::RefundAuthorised { .. });
+    Shown::Failed(if asks_again { reply.header("retry-after", "60") } else { reply }, sentence)
 }
 
 /// The reply for a paid session without a usable tier or question. Its code makes the page ask for them, as the mail
 /// does.
-pub(crate) fn unusable() -> Reply {
-    Reply::error(500, "unusable", texts::ANALYSIS_FAILED)
+pub(crate) fn unusable() -> Shown {
+    Shown::Failed(Reply::error(500, "unusable", texts::ANALYSIS_FAILED), None)
 }
 
 /// The reply for a question that the authority gate declines after payment: helpers, alternatives, and the refund. A
 /// possible disclosure of self-harm gets no word about money.
-pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
+pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Shown {
     let may_be_allowed = declined.is_for_humans() && sale.is_money_kept() && !sale.is_followup();
     let sentence = match (declined.sentence(), sale.money()) {
         // A follow-up has no money of its own: its session paid for a verdict that was delivered.
@@ -101,9 +140,7 @@ pub(crate) fn declined(declined: &Declined, sale: &Sale) -> Reply {
     if let Some(at) = sale.refunded_at().filter(|_| !declined.is_crisis) {
         body[REFUNDED_AT] = at.to_iso().into();
     }
-    let reply = Reply::json(422, &body);
-    // The page asks again: an approval orders the verdict.
-    if may_be_allowed { reply.header("retry-after", "60") } else { reply }
+    Shown::Declined(body, may_be_allowed)
 }
 
 pub(crate) fn temporarily_unavailable() -> Reply {
@@ -118,7 +155,6 @@ mod tests {
         money::Authorisation,
         sale::{Helper, HumanLock},
     };
-    use serde_json::Value;
     use testkit::sale::WithField;
 
     fn description() -> Value {
@@ -146,7 +182,7 @@ mod tests {
     }
 
     fn declined_reply(money: Money, lock: HumanLock) -> Reply {
-        declined(&decision(lock), &sale_with(money))
+        declined(&decision(lock), &sale_with(money)).into_reply()
     }
 
     fn people() -> HumanLock {
@@ -159,22 +195,23 @@ mod tests {
         let responses = &document["paths"]["/api/verdict"]["get"]["responses"];
         let at = Timestamp::from_seconds(0);
         let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
-        for reply in [
-            not_found(),
+        for shown in [
             pending(),
+            not_found().into(),
             in_review(&sale_with(Money::Kept)),
             unpaid(&Unpaid::Open("https://pay.example".to_owned())),
             unpaid(&Unpaid::InProcess),
             unpaid(&Unpaid::Free),
             unpaid(&Unpaid::Closed),
             busy(),
-            erased(),
+            erased().into(),
             failed(&Money::Kept),
             unusable(),
             failed(&Money::RefundAuthorised { authorisation, at }),
-            declined_reply(Money::Kept, people()),
-            temporarily_unavailable(),
+            declined(&decision(people()), &sale_with(Money::Kept)),
+            temporarily_unavailable().into(),
         ] {
+            let reply = shown.into_reply();
             let response = &responses[reply.status().to_string()];
             let shared = response["$ref"].as_str().and_then(|path| document.pointer(path.trim_start_matches('#')));
             let described = shared.unwrap_or(response);
@@ -207,12 +244,12 @@ mod tests {
         for (sale, lock) in
             [(&given, HumanLock::Nobody), (&given, people()), (&served, HumanLock::Nobody), (&served, people())]
         {
-            let body: Value = serde_json::from_str(declined(&decision(lock), sale).body()).unwrap();
+            let body: Value = serde_json::from_str(declined(&decision(lock), sale).into_reply().body()).unwrap();
             assert_eq!(body["error"], texts::DECLINED, "no money, or a human decides about it");
         }
         let authorisation = Authorisation::parse("alex", "asked for it").unwrap();
         let decided = sale_with(Money::RefundAuthorised { authorisation, at }).with("mail", sent);
-        let body: Value = serde_json::from_str(declined(&decision(people()), &decided).body()).unwrap();
+        let body: Value = serde_json::from_str(declined(&decision(people()), &decided).into_reply().body()).unwrap();
         assert_eq!(body["error"], format!("{} {}", texts::DECLINED, texts::MONEY_GOES_BACK));
     }
 
@@ -229,7 +266,7 @@ mod tests {
             (Sale::ordered(SessionId::parse("cs_test_1").unwrap().followup(), at), true),
         ];
         for (sale, has_message) in cases {
-            let body: Value = serde_json::from_str(in_review(&sale).body()).unwrap();
+            let body: Value = serde_json::from_str(in_review(&sale).into_reply().body()).unwrap();
             let message = has_message.then_some(texts::IN_REVIEW_WITHOUT_REFUND);
             assert_eq!((body["status"].as_str(), body["message"].as_str()), (Some("in_review"), message), "{sale:?}");
         }

@@ -6,7 +6,11 @@
 //! The file has more than 300 lines because each state of a sale has its own short reply, and the replies lead to one
 //! another: a verdict that the cache lost is restored and served, or ordered again.
 
-use crate::{Ports, followup, recent_answers::Unpaid, replies};
+use crate::{
+    Ports, followup,
+    recent_answers::Unpaid,
+    replies::{self, Shown},
+};
 use audit::{Change, CommitError, Context};
 use domain::{
     Alert, CachedVerdict, CheckoutSession, Metric, Sale, SessionId, Tier, Timestamp,
@@ -39,7 +43,7 @@ pub(crate) async fn retrieve(ports: Ports<'_>, request: &Request) -> Reply {
     let only = request.query("only");
     let asked = if only.as_deref() == Some("followup") { Asked::FollowupState } else { Asked::Verdict };
     let (network, asked_at) = (request.network(), ports.journal.clock.now());
-    Retrieval { ports, session_id, asked, network, asked_at }.answer().await
+    Retrieval { ports, session_id, asked, network, asked_at }.shown().await.into_reply()
 }
 
 /// What a request asks for.
@@ -71,8 +75,8 @@ struct Retrieval<'a> {
 }
 
 impl Retrieval<'_> {
-    /// Replies with the state of the sale; used for follow-ups too.
-    async fn answer(&self) -> Reply {
+    /// What is shown of the sale; used for follow-ups too.
+    async fn shown(&self) -> Shown {
         let (sale, entry) = match self.ports.journal.store.load_with_verdict(&self.session_id).await {
             Ok(loaded) => loaded,
             Err(error) => return self.without_table(&telemetry::chain(&error)).await,
@@ -90,7 +94,7 @@ impl Retrieval<'_> {
                 CacheEntry::Hit(cached) => self.serve(sale, *cached, Found::Cached).await,
                 // The smoke test has removed its own verdict: there is nothing to restore or to regenerate.
                 CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => {
-                    replies::not_found()
+                    replies::not_found().into()
                 }
                 // The archive has it, and this is no new fault.
                 CacheEntry::Removed => self.restore(sale).await,
@@ -108,12 +112,12 @@ impl Retrieval<'_> {
                     return self.tried_again(&sale.value);
                 }
                 if sale.value.waits_for_model(self.asked_at).is_some() {
-                    return replies::temporarily_unavailable();
+                    return replies::temporarily_unavailable().into();
                 }
                 if sale.value.needs_order(self.asked_at) { self.ask_stripe(sale).await } else { replies::pending() }
             }
             Fulfilment::InReview { .. } => replies::in_review(&sale.value),
-            Fulfilment::Erased { .. } => replies::erased(),
+            Fulfilment::Erased { .. } => replies::erased().into(),
             // The session may have been paid meanwhile. If that payment went back too, nothing is ordered for it.
             Fulfilment::Failed { .. } if sale.value.not_paid().is_some() && sale.value.is_money_kept() => {
                 self.ask_stripe(sale).await
@@ -127,7 +131,7 @@ impl Retrieval<'_> {
     }
 
     /// Serves a verdict through gate 2, and records that.
-    async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict, found: Found) -> Reply {
+    async fn serve(&self, sale: Versioned<Sale>, cached: CachedVerdict, found: Found) -> Shown {
         let gate = gates::before_page(&cached);
         let mut cached = cached;
         match gate.delivered() {
@@ -145,15 +149,15 @@ impl Retrieval<'_> {
             Ok(followup) => followup,
             Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
         };
-        let reply = self.verdict_reply(&cached, sale.value.refunded_at(), followup);
+        let shown = self.verdict(&cached, sale.value.refunded_at(), followup);
         match self.record_retrieval(sale, &gate, found).await {
-            Ok(()) => reply,
+            Ok(()) => shown,
             // A filtered verdict is shown only if the filter's action is recorded (content filter GAP-L, fail closed).
             Err(error) if gate.term_count() > 0 => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
             Err(error) => {
                 let detail = format!("retrieval not recorded: {}", telemetry::chain(&error));
                 self.alert(Severity::Error, "AUDIT_WRITE", &detail).await;
-                reply
+                shown
             }
         }
     }
@@ -168,19 +172,18 @@ impl Retrieval<'_> {
         if self.ports.journal.store.load(&session_id).await?.is_none() {
             return Ok(followup::not_ordered(sale));
         }
-        // Answered like any sale: with gates, records, repeated orders and restoration from the archive.
+        // Retrieved like any sale: with gates, records, repeated orders and restoration from the archive.
         let retrieval = Retrieval { session_id, network: None, asked_at: self.now(), ..*self };
-        let reply = Box::pin(retrieval.answer()).await;
-        Ok(followup::ordered(&reply))
+        Ok(followup::ordered(Box::pin(retrieval.shown()).await))
     }
 
     /// The fields about the follow-up without its verdict. The page then asks for the verdict, which passes gate 2. Of a
-    /// follow-up itself the reply is empty.
-    async fn followup_state(&self, sale: &Sale) -> Reply {
+    /// follow-up itself there are none.
+    async fn followup_state(&self, sale: &Sale) -> Shown {
         match self.followup(sale).await {
             Ok(mut fields) => {
                 fields.remove(followup::VERDICT);
-                Reply::json(200, &Value::Object(fields))
+                Shown::Delivered(fields)
             }
             Err(error) => self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
         }
@@ -189,7 +192,7 @@ impl Retrieval<'_> {
     /// Replies while the table cannot be read: the archive has delivered verdicts, and gate 2 checks them as usual. A
     /// verdict that the filter would change is not shown, because the change cannot be recorded (content filter GAP-L,
     /// fail closed).
-    async fn without_table(&self, detail: &str) -> Reply {
+    async fn without_table(&self, detail: &str) -> Shown {
         let unavailable = self.unavailable("CACHE_READ", detail).await;
         if self.asked == Asked::FollowupState {
             return unavailable;
@@ -199,28 +202,24 @@ impl Retrieval<'_> {
         if gate.term_count() > 0 || gate.is_held() {
             return unavailable;
         }
-        self.verdict_reply(&cached, None, Map::new())
+        self.verdict(&cached, None, Map::new())
     }
 
     /// An attempt failed and is retried automatically: the reply says so, and when.
-    fn tried_again(&self, sale: &Sale) -> Reply {
+    fn tried_again(&self, sale: &Sale) -> Shown {
         let end = if sale.email_tag().is_some() { texts::MAILED_WHEN_READY } else { texts::HERE_WHEN_READY };
-        let mut body = json!({ "status": "pending", "message": format!("{}{end}", texts::TRYING_AGAIN) });
+        let sentence = format!("{}{end}", texts::TRYING_AGAIN);
+        let mut body = json!({ "status": "pending", "message": sentence });
         if let Some(due) = sale.waits_for_model(self.asked_at) {
             body["next_attempt_at"] = due.to_iso().into();
         }
-        Reply::json(202, &body).header("retry-after", RETRY_AFTER_FAILURE)
+        Shown::Other(Reply::json(202, &body).header("retry-after", RETRY_AFTER_FAILURE), Some(sentence))
     }
 
-    fn verdict_reply(
-        &self,
-        cached: &CachedVerdict,
-        refunded_at: Option<Timestamp>,
-        followup: Map<String, Value>,
-    ) -> Reply {
+    fn verdict(&self, cached: &CachedVerdict, refunded_at: Option<Timestamp>, followup: Map<String, Value>) -> Shown {
         let mut body = match serde_json::to_value(cached) {
             Ok(Value::Object(body)) => body,
-            _ => return replies::temporarily_unavailable(),
+            _ => return replies::temporarily_unavailable().into(),
         };
         // Stored with every verdict (Smoke Test, invariant 2), and shown only for regenerated ones.
         if !cached.regen {
@@ -239,7 +238,7 @@ impl Retrieval<'_> {
             body.insert("query_withheld".to_owned(), true.into());
             body.insert("reference".to_owned(), self.session_id.reference().into());
         }
-        Reply::json(200, &Value::Object(body))
+        Shown::Delivered(body)
     }
 
     /// Counts and records the retrieval, and records the filter's findings if there are any. After the last recorded
@@ -266,7 +265,7 @@ impl Retrieval<'_> {
     }
 
     /// Gate 2 found a term that gate 1 let through: the verdict is held, on the page and in the mail.
-    async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run) -> Reply {
+    async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run) -> Shown {
         let now = self.now();
         let payload = gate.held_payload(&self.session_id, Some(cached.tier), now, &json!(cached.verdict));
         if let Err(error) = self.ports.quarantine.hold(&self.session_id, now, &payload).await {
@@ -292,7 +291,7 @@ impl Retrieval<'_> {
 
     /// The cache does not have the verdict: it is restored from the archive, or otherwise regenerated (Regen
     /// Consistency, invariant 6).
-    async fn restore(&self, sale: Versioned<Sale>) -> Reply {
+    async fn restore(&self, sale: Versioned<Sale>) -> Shown {
         let archived = match self.ports.archive.find(&self.session_id).await {
             Ok(archived) => archived,
             Err(error) => return self.unavailable("ARCHIVE_READ", &telemetry::chain(&error)).await,
@@ -309,7 +308,7 @@ impl Retrieval<'_> {
         }
     }
 
-    async fn regenerate(&self, sale: Versioned<Sale>) -> Reply {
+    async fn regenerate(&self, sale: Versioned<Sale>) -> Shown {
         let lost = sale.value.fulfilment().clone();
         let reopen = |sale: &mut Sale, _| {
             // A worker may have archived the verdict meanwhile, or made it again.
@@ -329,14 +328,14 @@ impl Retrieval<'_> {
     }
 
     /// The store has no such sale: its webhook is late or lost, or the id is made up. Stripe is asked, within limits.
-    async fn without_sale(&self) -> Reply {
+    async fn without_sale(&self) -> Shown {
         let (recent_answers, id, payments) =
             (self.ports.recent_answers, &self.session_id.paid_session(), self.ports.payments);
         if let Some(why) = recent_answers.unpaid.recall(id.as_str(), self.asked_at) {
             return replies::unpaid(&why);
         }
         if payments.is_of_other_mode(id).await {
-            return replies::not_found();
+            return replies::not_found().into();
         }
         let question = async {
             match payments.session(id).await {
@@ -351,43 +350,43 @@ impl Retrieval<'_> {
         match recent_answers.sessions.ask(self.ports.unknown_ids, from, question, is_free).await {
             Ok(Answer::Known(session)) if session.is_paid() => self.order_paid(None, &session).await,
             Ok(Answer::Known(session)) => self.unpaid(session),
-            Ok(Answer::Unknown) => replies::not_found(),
+            Ok(Answer::Unknown) => replies::not_found().into(),
             Ok(Answer::TooMany) => replies::busy(),
             Err(NotAnswered::Vendor(error)) => self.stripe_failed(&error),
             // The store raised its alert.
             Err(NotAnswered::Storage(error)) => {
                 tracing::error!(session = id.prefix(), error = %telemetry::chain(&error), "a guess was not counted");
-                replies::temporarily_unavailable()
+                replies::temporarily_unavailable().into()
             }
         }
     }
 
     /// The sale has no verdict in work, so Stripe is asked whether its session is paid.
-    async fn ask_stripe(&self, sale: Versioned<Sale>) -> Reply {
+    async fn ask_stripe(&self, sale: Versioned<Sale>) -> Shown {
         match self.ports.payments.session(&self.session_id.paid_session()).await {
             Ok(session) if sale.value.is_covered_by(&session) => self.order_paid(Some(sale), &session).await,
             Ok(session) => self.unpaid(session),
-            Err(PaymentError::NotFound) => replies::not_found(),
+            Err(PaymentError::NotFound) => replies::not_found().into(),
             Err(error) => self.stripe_failed(&error),
         }
     }
 
     /// The session is not paid. The reply is remembered, because the client may poll.
-    fn unpaid(&self, session: CheckoutSession) -> Reply {
+    fn unpaid(&self, session: CheckoutSession) -> Shown {
         let (id, why) = (session.id.clone(), Unpaid::from(session));
-        let reply = replies::unpaid(&why);
+        let shown = replies::unpaid(&why);
         self.ports.recent_answers.unpaid.keep(id.as_str(), why, self.asked_at);
-        reply
+        shown
     }
 
-    fn stripe_failed(&self, error: &PaymentError) -> Reply {
+    fn stripe_failed(&self, error: &PaymentError) -> Shown {
         tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(error), "Stripe");
-        replies::temporarily_unavailable()
+        replies::temporarily_unavailable().into()
     }
 
     /// A paid session without a verdict: its webhook is late or lost, or its worker crashed. The verdict is ordered
     /// (again); the claim turns two orders into one verdict.
-    async fn order_paid(&self, sale: Option<Versioned<Sale>>, session: &CheckoutSession) -> Reply {
+    async fn order_paid(&self, sale: Option<Versioned<Sale>>, session: &CheckoutSession) -> Shown {
         let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
         let usable = self.session_id.is_followup() || session.submission().is_ok();
         let note = |sale: &mut Sale, now| {
@@ -419,7 +418,7 @@ impl Retrieval<'_> {
         }
     }
 
-    async fn order(&self) -> Reply {
+    async fn order(&self) -> Shown {
         let order = Message::order(self.session_id.clone(), self.asked_at, OrderedBy::ResultPage);
         if let Err(error) = self.ports.orders.send(&order).await {
             // The page asks again, and after a minute the order is repeated.
@@ -428,7 +427,7 @@ impl Retrieval<'_> {
         replies::pending()
     }
 
-    async fn notify(&self) -> Reply {
+    async fn notify(&self) -> Shown {
         let notice = Message::notice(self.session_id.clone(), self.asked_at);
         if let Err(error) = self.ports.notices.send(&notice).await {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
@@ -439,9 +438,9 @@ impl Retrieval<'_> {
 
     /// The reply for a sale that ended without a verdict. A metric counts it, so that the alarm on 5xx replies can
     /// exclude it: the operator in charge was alerted when the sale failed.
-    fn failed(&self, reply: Reply) -> Reply {
+    fn failed(&self, shown: Shown) -> Shown {
         self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
-        reply
+        shown
     }
 
     fn now(&self) -> Timestamp {
@@ -453,9 +452,9 @@ impl Retrieval<'_> {
         self.ports.journal.alerts.raise(alert).await;
     }
 
-    async fn unavailable(&self, operation: &str, detail: &str) -> Reply {
+    async fn unavailable(&self, operation: &str, detail: &str) -> Shown {
         let alert = Alert::cache(Severity::Error, self.now(), operation, &self.session_id, detail);
         self.ports.journal.alerts.raise(alert).await;
-        replies::temporarily_unavailable()
+        replies::temporarily_unavailable().into()
     }
 }
