@@ -47,6 +47,18 @@ fn the_cache_is_written_before_the_mail_is_even_ordered() {
     assert!(read < sent, "the mail function read the verdict back from the store before it sent anything");
 }
 
+/// The worker that saved the verdict does not read it back, and its archive may be slow.
+#[test]
+fn the_mail_does_not_wait_for_the_archive() {
+    let mut sim = Simulator::ordered("quick", &quick("GREEN", "Demand is real and the format fits."));
+    sim.world.plan(Plan::none().whenever("archive.keep", Fault::CrashBefore));
+    assert_eq!(sim.step(), Some(false), "the archive does not answer");
+    let state = sim.world.state();
+    let orders_mail = |(message, _): &(Message, _)| matches!(message, Message::Mail { .. });
+    assert!(state.queue.iter().any(orders_mail), "{:?}", state.queue);
+    assert!(!state.boundaries.contains(&"store.load_with_verdict"));
+}
+
 /// Product Tiers VC-5.
 #[test]
 fn null_is_delivered_like_any_other_verdict() {

@@ -92,8 +92,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(15);
 /// The orders that wait for one circuit come back spread over this time.
 const SPREAD: Duration = Duration::from_secs(3);
 
+/// The verdict that this worker saved, if it did.
+type Saved = Option<Box<CachedVerdict>>;
+
 /// A sale whose claim has ended, with or without a verdict.
-type Ended<'a> = Committed<Journal<'a>, ()>;
+type Ended<'a> = Committed<Journal<'a>, Saved>;
 
 /// A verdict that passed, with the context for its records.
 struct Made {
@@ -158,7 +161,7 @@ impl<'a> Worker<'a> {
                 // The worker that ended the sale without a verdict may have crashed before it sent the notice.
                 self.give_notice(&sale.value).await?;
                 let sale = journal.flush(sale).await;
-                self.finish(sale).await
+                self.finish(sale, None).await
             }
             Claim::Granted => self.work(sale).await,
         }
@@ -169,9 +172,9 @@ impl<'a> Worker<'a> {
         match self.produce(sale).await {
             Ok(ended) => {
                 let is_ready = |sale: &Sale| matches!(sale.fulfilment(), Fulfilment::Ready { .. });
-                let (sale, ()) = ended.settle_unless(|sale, ()| is_ready(sale)).await;
+                let (sale, saved) = ended.settle_unless(|sale, _| is_ready(sale)).await;
                 if is_ready(&sale.value) {
-                    return self.finish(sale).await;
+                    return self.finish(sale, saved.as_deref()).await;
                 }
                 self.give_notice(&sale.value).await?;
                 // Also applies if that time has passed meanwhile.
@@ -257,7 +260,7 @@ impl<'a> Worker<'a> {
                 let table = self.table();
                 // An earlier reply of this attempt may have been crosschecked (TMM Crosscheck, invariant 5).
                 let postpone = |sale: &mut Sale, now| {
-                    self.wait(sale.model_unavailable(Some(owner), unavailable, &table, now), &context).map(|_| ())
+                    self.wait(sale.model_unavailable(Some(owner), unavailable, &table, now), &context).map(|_| None)
                 };
                 return Ok(ports.journal.commit(sale, postpone).await?);
             }
@@ -369,9 +372,9 @@ impl<'a> Worker<'a> {
         transition: impl Fn(&mut Sale, Timestamp) -> Result<Event, Refused> + Send + Sync,
     ) -> Result<Ended<'a>, StepError> {
         let end = |sale: &mut Sale, now| {
-            let Ok(event) = transition(sale, now) else { return Change::nothing(()) };
+            let Ok(event) = transition(sale, now) else { return Change::nothing(None) };
             let context = Context { details: details.clone(), ..Context::new(now, self.order.received_at) };
-            let mut change = Change::of(&event, &context, ());
+            let mut change = Change::of(&event, &context, None);
             let critical = |(operation, detail)| self.event(now, Severity::Critical, operation, detail);
             change.alerts.extend(alert.map(critical));
             change
@@ -393,7 +396,7 @@ impl<'a> Worker<'a> {
             let context = Context::new(now, self.order.received_at);
             let change = Change::made(sale.unusable(found_by, tier, email_tag, &reason, now), &context);
             let is_unannounced = change.answer && !sale.is_drop_open();
-            let mut change = change.map(|_| ());
+            let mut change = change.map(|_| None);
             if is_unannounced {
                 change.alerts.push(self.event(now, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED));
             }
@@ -444,13 +447,13 @@ impl<'a> Worker<'a> {
         let colour = original.verdict.verdict;
         let ready = |sale: &mut Sale, _| {
             let Ok(event) = sale.ready(&self.order.message_id, &bought.purchase, colour, &verdict_hash, now) else {
-                return Change::nothing(());
+                return Change::nothing(None);
             };
-            let mut cached = original.clone();
+            let mut cached = Box::new(original.clone());
             if let Event::VerdictReady { regenerated: Some(compared), .. } = &event {
                 cached.mark_regenerated(compared);
             }
-            let mut change = Change { verdict: Some(Box::new(cached)), ..Change::of(&event, &context, ()) };
+            let mut change = Change { verdict: Some(cached.clone()), ..Change::of(&event, &context, Some(cached)) };
             change.alerts.extend(sample.clone());
             change
         };
@@ -486,10 +489,10 @@ impl<'a> Worker<'a> {
 }
 
 /// A transition with its records and its alert; no change if the claim was lost meanwhile.
-fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Change<()> {
+fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Change<Saved> {
     match made {
-        Ok(event) => Change::of(&event, context, ()).alerting(alert),
-        Err(_) => Change::nothing(()),
+        Ok(event) => Change::of(&event, context, None).alerting(alert),
+        Err(_) => Change::nothing(None),
     }
 }
 

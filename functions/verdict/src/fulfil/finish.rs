@@ -3,13 +3,14 @@
 use super::{COMPONENT, Worker};
 use audit::Change;
 use domain::{
-    Sale, StepError,
+    CachedVerdict, Sale, StepError,
     alert::Severity,
     mail::{Letter, Mail},
     message::Message,
     ports::{CacheEntry, QueueError, StorageError, Versioned},
     sale::Fulfilment,
 };
+use futures_util::future::join;
 use runtime::Handled;
 
 impl Worker<'_> {
@@ -27,8 +28,13 @@ impl Worker<'_> {
     }
 
     /// The remaining steps once the verdict is cached: archives it, and orders the mail. Repeating either has no
-    /// effect, so after a crash another worker does them again.
-    pub(super) async fn finish(&self, sale: Versioned<Sale>) -> Result<Handled, StepError> {
+    /// effect, so after a crash another worker does them again. The mail does not wait for the archive of a verdict
+    /// that this worker has just `saved`, because that one is not lost.
+    pub(super) async fn finish(
+        &self,
+        sale: Versioned<Sale>,
+        saved: Option<&CachedVerdict>,
+    ) -> Result<Handled, StepError> {
         let (made_at, archived, mail_ordered) = match (sale.value.fulfilment(), sale.value.mail()) {
             _ if !sale.value.is_money_kept() => return Ok(Handled::Done),
             (Fulfilment::Ready { at, archived }, mail) => (*at, *archived, *mail != Mail::NotOrdered),
@@ -42,15 +48,20 @@ impl Worker<'_> {
         if archived && mail_ordered {
             return Ok(Handled::Done);
         }
-        let kept = if archived { Ok(Archived::Kept) } else { self.archive().await };
-        if matches!(kept, Ok(Archived::VerdictLost)) {
-            // The same order then makes the verdict again.
-            journal.reopen_lost(sale, COMPONENT).await?;
-            return Ok(Handled::Later);
-        }
-        if !mail_ordered {
-            self.order_mail(Letter::Verdict).await?;
-        }
+        let archive = async { if archived { Ok(Archived::Kept) } else { self.archive(saved).await } };
+        let order = async { if mail_ordered { Ok(()) } else { self.order_mail(Letter::Verdict).await } };
+        let (kept, ordered) = if saved.is_some() {
+            join(archive, order).await
+        } else {
+            let kept = archive.await;
+            if matches!(kept, Ok(Archived::VerdictLost)) {
+                // The same order then makes the verdict again.
+                journal.reopen_lost(sale, COMPONENT).await?;
+                return Ok(Handled::Later);
+            }
+            (kept, order.await)
+        };
+        ordered?;
         let note = |sale: &mut Sale, _| match sale.dispatched(made_at, kept.is_ok()) {
             Ok(()) => Change::save(true),
             Err(_) => Change::nothing(false),
@@ -74,8 +85,11 @@ impl Worker<'_> {
         self.ports.mails.send(&Message::mail(self.order.session_id.clone(), ordered_at, letter)).await
     }
 
-    async fn archive(&self) -> Result<Archived, StorageError> {
+    async fn archive(&self, saved: Option<&CachedVerdict>) -> Result<Archived, StorageError> {
         let (ports, session) = (self.ports, &self.order.session_id);
+        if let Some(saved) = saved {
+            return ports.archive.keep(session, saved).await.map(|()| Archived::Kept);
+        }
         match ports.journal.store.load_with_verdict(session).await?.1 {
             CacheEntry::Hit(verdict) => ports.archive.keep(session, &verdict).await.map(|()| Archived::Kept),
             // The reply to an earlier write may have been lost.
