@@ -79,10 +79,11 @@ async fn ask_model(
     let begun_at = journal.clock.now();
     let asked = async {
         let references = corpus.library.references(corpus.notes, corpus.corpora, query.as_str()).await?;
-        let question = Question { tier: offer.tier(), query, background: Background::References(&references.texts) };
+        let (tier, background) = (offer.tier(), Background::References(&references.texts));
+        let question = Question { tier, query, background, evaluation };
         let left = settings.model_time.saturating_sub(journal.clock.now().since(begun_at) + SECOND_REPLY_MARGIN);
         let policy = Policy { longest: Some(left), ..settings.policy.clone() };
-        let generated = generate(asking, &policy, id, question, evaluation).await;
+        let generated = generate(asking, &policy, id, question).await;
         Ok::<_, RetrievalError>((references, generated))
     };
     let made = within(ports.pause, settings.model_time, asked).await;

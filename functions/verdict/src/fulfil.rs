@@ -244,8 +244,9 @@ impl<'a> Worker<'a> {
             Ok(evaluation) => evaluation,
             Err(evaluation) => return self.decline(sale, &bought, &evaluation).await,
         };
-        let question = Question { tier: bought.tier, query: &bought.query, background: bought.background() };
-        let generated = generate(self.generate, &settings.policy, &order.session_id, question, &evaluation).await;
+        let (tier, query, background) = (bought.tier, &bought.query, bought.background());
+        let question = Question { tier, query, background, evaluation: &evaluation };
+        let generated = generate(self.generate, &settings.policy, &order.session_id, question).await;
         let now = ports.journal.clock.now();
         let crosschecks = generated.crosschecks.iter().map(|check| self.crosscheck_record(check, now));
         let mut details = self.details(&generated, &bought);

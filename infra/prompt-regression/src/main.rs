@@ -268,7 +268,8 @@ async fn ask_all(model: Arc<dyn Model>, arguments: &Arguments) -> Result<Vec<Sam
 }
 
 async fn ask(model: Arc<dyn Model>, name: String, asked: Asked) -> Result<Sample, ModelError> {
-    let prompt = prompt::build_verdict_prompt(asked.tier, &asked.query, asked.stricter);
+    let evaluation = authority::evaluate(asked.query.as_str(), None);
+    let prompt = prompt::build_verdict_prompt(asked.tier, &asked.query, &evaluation, asked.stricter);
     let mut attempt = 0;
     loop {
         attempt += 1;

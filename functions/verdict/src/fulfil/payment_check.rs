@@ -51,7 +51,7 @@ impl Bought {
     /// What the model gets beside the question.
     pub(super) fn background(&self) -> Background<'_> {
         match &self.followed {
-            Some(Followed { first, memory }) => Background::Followed { question: &first.query, memory },
+            Some(followed) => Background::Followed(&followed.memory),
             None => Background::Nothing,
         }
     }

@@ -1,6 +1,6 @@
 //! The ports and settings of asking the model, and what it gets beside the question.
 
-use authority::ReplyProblem;
+use authority::{Evaluation, ReplyProblem};
 use domain::{
     Query, Tier,
     backoff::Backoff,
@@ -45,13 +45,8 @@ pub enum Background<'a> {
     /// Nothing.
     #[default]
     Nothing,
-    /// The question is a follow-up.
-    Followed {
-        /// The first question, for the authority gate.
-        question: &'a str,
-        /// The first question and its verdict, as the model sees them.
-        memory: &'a WorkingSet,
-    },
+    /// The question is a follow-up: the first question and its verdict, as the model sees them.
+    Followed(&'a WorkingSet),
     /// Reference texts.
     References(&'a [String]),
 }
@@ -65,16 +60,18 @@ pub struct Question<'a> {
     pub query: &'a Query,
     /// What the model gets beside it.
     pub background: Background<'a>,
+    /// The authority gate's evaluation of the question. The prompt has its grammar, and the reply is checked for it.
+    pub evaluation: &'a Evaluation,
 }
 
 impl Question<'_> {
     /// The prompt. `problem` is how the last reply broke the grammar of a narrative answer.
     pub(crate) fn prompt(&self, stricter: bool, problem: Option<&ReplyProblem>) -> Prompt {
-        let Self { tier, query, background } = *self;
+        let Self { tier, query, background, evaluation } = *self;
         let prompt = match background {
-            Background::Nothing => build_verdict_prompt(tier, query, stricter),
-            Background::Followed { question, memory } => build_followup_prompt(question, memory, query, stricter),
-            Background::References(texts) => build_referenced_prompt(tier, query, texts, stricter),
+            Background::Nothing => build_verdict_prompt(tier, query, evaluation, stricter),
+            Background::Followed(memory) => build_followup_prompt(memory, query, evaluation, stricter),
+            Background::References(texts) => build_referenced_prompt(tier, query, texts, evaluation, stricter),
         };
         match problem {
             Some(problem) => corrected(prompt, problem),

@@ -18,14 +18,8 @@ const FIRST_ATTEMPTS: u32 = 2;
 /// The texts of a narrative answer are checked as customers would read them: after the content filter. If they break
 /// the grammar and an attempt is left, a second prompt names the broken phrases, within the time of the policy. The
 /// result may still break it: the caller checks what it delivers.
-pub async fn generate(
-    ports: Ports<'_>,
-    policy: &Policy,
-    session: &SessionId,
-    question: Question<'_>,
-    evaluation: &Evaluation,
-) -> Generated {
-    let begun_at = ports.clock.now();
+pub async fn generate(ports: Ports<'_>, policy: &Policy, session: &SessionId, question: Question<'_>) -> Generated {
+    let (begun_at, evaluation) = (ports.clock.now(), question.evaluation);
     let has_grammar = !evaluation.forbidden_phrases().is_empty() || !evaluation.required_phrases().is_empty();
     if !has_grammar {
         return generate_once(ports, policy, session, question, None).await;
@@ -119,8 +113,9 @@ mod tests {
         let query = Query::parse("What does 'force majeure' mean?").unwrap();
         let evaluation = authority::evaluate(query.as_str(), None);
         let session = SessionId::parse("cs_test_1").unwrap();
-        let question = Question { tier: Tier::Quick, query: &query, background: Background::Nothing };
-        let generated = run(generate(ports, &policy, &session, question, &evaluation)).unwrap();
+        let (tier, background) = (Tier::Quick, Background::Nothing);
+        let question = Question { tier, query: &query, background, evaluation: &evaluation };
+        let generated = run(generate(ports, &policy, &session, question)).unwrap();
         assert_eq!(model.0.load(Relaxed), 2);
         assert_eq!((generated.crosschecks.len(), generated.is_corrected, generated.verdict.is_ok()), (1, false, true));
     }

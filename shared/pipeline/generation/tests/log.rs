@@ -51,10 +51,11 @@ fn the_log_numbers_the_attempts() {
     let ports =
         Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
     let query = Query::parse("Open a second shop?").unwrap();
-    let question = Question { tier: Tier::Quick, query: &query, background: Background::Nothing };
     let evaluation = authority::evaluate(query.as_str(), None);
+    let (tier, background) = (Tier::Quick, Background::Nothing);
+    let question = Question { tier, query: &query, background, evaluation: &evaluation };
     let session = SessionId::parse("cs_test_1").unwrap();
-    assert!(run(generate(ports, &policy, &session, question, &evaluation)).unwrap().verdict.is_ok());
+    assert!(run(generate(ports, &policy, &session, question)).unwrap().verdict.is_ok());
     let log = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
     let said: Vec<&str> = log.lines().filter_map(|line| Some(line.split_once("[gemini] ")?.1)).collect();
     let specified = ["attempt 1 failed", "attempt 2 failed", "attempt 3 succeeded"];

@@ -1,6 +1,7 @@
 //! The prompt of a reply in the chat. Of the memory, the model sees only a working set.
 
 use crate::{constraints, digest_of, document_with_memory};
+use authority::Evaluation;
 use domain::{
     chat::{Message, Voice},
     ports::Prompt,
@@ -22,7 +23,7 @@ pub fn build_chat_prompt(
     voice: Voice,
     memory: &WorkingSet,
     message: &Message,
-    evaluation: &authority::Evaluation,
+    evaluation: &Evaluation,
     stricter: bool,
 ) -> Prompt {
     let instruction =

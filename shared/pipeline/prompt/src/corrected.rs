@@ -26,8 +26,9 @@ mod tests {
     #[test]
     fn the_phrases_to_blame_are_named_and_the_submission_stays_data() {
         let query = Query::parse("What does 'force majeure' mean?").unwrap();
-        let problem = authority::evaluate(query.as_str(), None).check_reply("You will win.").unwrap_err();
-        let prompt = crate::build_verdict_prompt(Tier::Quick, &query, false);
+        let evaluation = authority::evaluate(query.as_str(), None);
+        let problem = evaluation.check_reply("You will win.").unwrap_err();
+        let prompt = crate::build_verdict_prompt(Tier::Quick, &query, &evaluation, false);
         let again = corrected(prompt.clone(), &problem);
         let added = again.instruction.strip_prefix(&prompt.instruction).unwrap();
         assert!(added.contains(r#"it contains "you will win"; it contains none of "lawyer", "attorney""#), "{added}");

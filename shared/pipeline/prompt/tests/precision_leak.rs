@@ -45,7 +45,7 @@ fn prompts(log: &EventLog) -> [Prompt; 2] {
     let evaluation = authority::evaluate(message.as_str(), None);
     [
         prompt::build_chat_prompt(Voice::Aether, &set, &message, &evaluation, false),
-        prompt::build_followup_prompt("What is it?", &set, &Query::parse("What opens the vault?").unwrap(), false),
+        prompt::build_followup_prompt(&set, &Query::parse("What opens the vault?").unwrap(), &evaluation, false),
     ]
 }
 

@@ -5,7 +5,7 @@ use domain::{
     breaker::{Breaker, BreakerPolicy},
 };
 use runtime::Environment;
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 use testkit::{World, run};
 
 fn policy() -> Policy {
@@ -40,8 +40,11 @@ fn good() -> Result<ModelReply, ModelError> {
     Ok(testkit::reply(r#"{"verdict":"GREEN","summary":"Demand is real and the format fits."}"#))
 }
 
+/// The evaluation of the question that these tests ask.
+static EVALUATION: LazyLock<authority::Evaluation> = LazyLock::new(|| authority::evaluate("Open a second shop?", None));
+
 fn question(query: &Query) -> Question<'_> {
-    Question { tier: Tier::Quick, query, background: Background::Nothing }
+    Question { tier: Tier::Quick, query, background: Background::Nothing, evaluation: &EVALUATION }
 }
 
 fn ports(world: &World) -> Ports<'_> {
