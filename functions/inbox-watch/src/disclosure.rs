@@ -1,10 +1,20 @@
 //! Detects messages that may disclose self-harm. The record and the alert come before every other step. The sender gets
 //! sources of help if the mailbox confirms the address. A person reads the message like any other.
 
-use crate::{alerts::alert, state::digest};
+use crate::{
+    alerts::alert,
+    error::WatchError,
+    state::{InboxState, NewDisclosure, digest},
+    watch::Watch,
+};
 use audit::Noted;
 use authority::{Evaluation, evaluate};
-use domain::{Timestamp, alert::Severity, inbox::Incoming, query::MAX_CHARACTERS};
+use domain::{
+    EmailAddress, Timestamp,
+    alert::Severity,
+    inbox::{Incoming, is_authenticated},
+    query::MAX_CHARACTERS,
+};
 use serde_json::json;
 
 /// Evaluates the beginning of a message, at most as many characters as a question may have. Returns the evaluation if
@@ -17,18 +27,46 @@ pub(crate) fn disclosure(message: &Incoming, text: &str, locale: Option<&str>) -
     Some(evaluate(&read, locale)).filter(Evaluation::is_crisis)
 }
 
-/// Adds the record and the alert about a disclosure. Neither contains a word of it.
-pub(crate) fn report(
-    noted: Noted<()>,
+impl Watch<'_> {
+    /// Records that a message may disclose self-harm, and alerts operators to it once. After a record of the subject
+    /// alone, the evaluation of the text is recorded too: it may name somebody who has to see it.
+    pub(crate) async fn note_disclosure(
+        &mut self,
+        id: &str,
+        message: &Incoming,
+        address: &EmailAddress,
+        disclosed: &Evaluation,
+        by_subject: bool,
+    ) -> Result<(), WatchError> {
+        let sender = self.keys.current.email_tag(address);
+        let is_authenticated = is_authenticated(message);
+        let note = |state: &mut InboxState, now| {
+            let new = state.record_disclosure(id, by_subject);
+            report(new, id, &sender, is_authenticated, disclosed, now)
+        };
+        self.note(note).await
+    }
+}
+
+/// Saves what is new about a disclosure, with a record and, the first time, an alert. Neither contains a word of it.
+fn report(
+    new: NewDisclosure,
     id: &str,
     sender: &str,
     is_authenticated: bool,
     disclosed: &Evaluation,
     now: Timestamp,
 ) -> Noted<()> {
+    if new == NewDisclosure::Nothing {
+        return Noted::nothing(());
+    }
     let facts = json!({ "message": digest(id), "sender": sender, "authority": disclosed.envelope() });
+    let noted = Noted::save(()).recording("authority_evaluated", facts);
+    if new == NewDisclosure::Text {
+        return noted;
+    }
     let unconfirmed = if is_authenticated { "" } else { "; its sender is not confirmed and gets no mail" };
     let detail = format!("a message may disclose self-harm: read it now{unconfirmed}");
     let alert = alert(Severity::Critical, now, "DISCLOSURE", &digest(id), &detail);
-    noted.recording("authority_evaluated", facts).alerting(alert)
+    noted.alerting(alert)
 }

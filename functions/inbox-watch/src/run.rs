@@ -3,14 +3,14 @@
 use crate::{
     alerts::{alert, alert_backlog, alert_on_change, alert_unanswered, severity_and_code},
     answer::{self, Unanswered},
-    disclosure::{disclosure, report},
+    disclosure::disclosure,
     error::WatchError,
     link::Linked,
     state::{Begun, Claimed, Ended, InboxState, Kind, MOST_SEEN, MessageInWork, digest},
     watch::{Keys, Ports, Report, Settings, Watch},
 };
 use audit::Noted;
-use authority::{Evaluation, Refusal};
+use authority::Refusal;
 use domain::{
     EmailAddress, Timestamp,
     alert::Severity,
@@ -153,7 +153,8 @@ impl Watch<'_> {
         let known = text.as_ref().ok().and_then(Option::as_deref).unwrap_or_default();
         let disclosed = disclosure(&message, known, None);
         if let Some(disclosed) = &disclosed {
-            self.note_disclosure(id, &message, &address, disclosed).await?;
+            let by_subject = !matches!(text, Ok(Some(_)));
+            self.note_disclosure(id, &message, &address, disclosed, by_subject).await?;
         }
         let announced = if at_hand.alerted { Ok(()) } else { self.announce(id, &message).await };
         // An announcement that fails withholds no sources of help. The next runs try it again.
@@ -183,23 +184,6 @@ impl Watch<'_> {
         let note = |state: &mut InboxState, _| {
             state.record_alert(id);
             Noted::save(())
-        };
-        self.note(note).await
-    }
-
-    /// Records that a message may disclose self-harm, and alerts operators to it, once.
-    async fn note_disclosure(
-        &mut self,
-        id: &str,
-        message: &Incoming,
-        address: &EmailAddress,
-        disclosed: &Evaluation,
-    ) -> Result<(), WatchError> {
-        let sender = self.keys.current.email_tag(address);
-        let is_authenticated = is_authenticated(message);
-        let note = |state: &mut InboxState, now| match state.record_disclosure(id) {
-            true => report(Noted::save(()), id, &sender, is_authenticated, disclosed, now),
-            false => Noted::nothing(()),
         };
         self.note(note).await
     }

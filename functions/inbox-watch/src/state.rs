@@ -91,6 +91,9 @@ pub(crate) struct MessageInWork {
     /// Whether it may disclose self-harm, and this is recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     disclosed: bool,
+    /// Whether that record is of its subject alone, because its text could not be read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    by_subject: bool,
     /// Whether everything is done about it but the announcement, which failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) answered: bool,
@@ -198,6 +201,17 @@ pub(crate) enum Failed {
     Unlinked,
     /// The message is abandoned.
     TooOften,
+}
+
+/// What is new about a message that may disclose self-harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewDisclosure {
+    /// That it may: nothing is recorded yet.
+    Message,
+    /// Its text: its subject alone is recorded.
+    Text,
+    /// Nothing.
+    Nothing,
 }
 
 /// How an acknowledgement ended.
@@ -329,6 +343,7 @@ impl InboxState {
                 alerted: false,
                 unlinked: false,
                 disclosed: false,
+                by_subject: false,
                 answered: false,
                 answer: None,
                 failures: 0,
@@ -394,9 +409,18 @@ impl InboxState {
         }
     }
 
-    /// Records that a message may disclose self-harm. Returns whether this is new.
-    pub(crate) fn record_disclosure(&mut self, id: &str) -> bool {
-        self.find_mut(id).is_some_and(|at_hand| !std::mem::replace(&mut at_hand.disclosed, true))
+    /// Records that a message may disclose self-harm, by its subject alone or also by its text. Returns what is new.
+    pub(crate) fn record_disclosure(&mut self, id: &str, by_subject: bool) -> NewDisclosure {
+        let Some(at_hand) = self.find_mut(id) else { return NewDisclosure::Nothing };
+        if !std::mem::replace(&mut at_hand.disclosed, true) {
+            at_hand.by_subject = by_subject;
+            NewDisclosure::Message
+        } else if at_hand.by_subject && !by_subject {
+            at_hand.by_subject = false;
+            NewDisclosure::Text
+        } else {
+            NewDisclosure::Nothing
+        }
     }
 
     /// Whether a message whose text cannot be read may be handled without it: at the last attempt, and after its

@@ -1,7 +1,7 @@
 //! Messages that may disclose self-harm.
 
 use super::*;
-use domain::texts;
+use domain::{Metric, texts};
 
 const TEXT: &str = "I want to kill myself";
 
@@ -143,6 +143,23 @@ fn a_subject_that_discloses_counts_without_a_readable_text() {
     let answers = answers(&world);
     assert!(answers.len() == 1 && is_help(&answers[0]), "{answers:?}");
     assert_eq!((recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (1, 1));
+}
+
+/// Only the text says that the sender is a minor, and its first reads fail.
+#[test]
+fn a_text_that_is_read_after_its_subject_is_recorded_and_escalated_too() {
+    let world = written("I'm 15. Please help me.");
+    TEXT.clone_into(&mut world.state().inbox[0].message.subject);
+    world.plan(Plan::none().whenever("inbox.new_text", Fault::Fail));
+    looks(&world, 2, "a text that cannot be read stops no run");
+    assert_eq!((recorded(&world).len(), world.state().counted(Metric::AuthorityEscalated)), (1, 0));
+    world.plan(Plan::none());
+    looks(&world, 2, "the text is read");
+    let records = recorded(&world);
+    assert_eq!(records.len(), 2, "{records:?}");
+    assert_eq!(records[1]["authority"]["escalation"], json!(["988_SUICIDE_LIFELINE", "TRUST_AND_SAFETY"]));
+    assert_eq!((alerts_with(&world, "DISCLOSURE"), world.state().counted(Metric::AuthorityEscalated)), (1, 1));
+    assert!(is_help(&answers(&world)[0]));
 }
 
 /// An answer that was certainly not sent does not count for the sender's limit, and the alert says what was not sent.
