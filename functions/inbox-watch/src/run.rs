@@ -148,7 +148,7 @@ impl Watch<'_> {
                 return self.finish(id, reason.code(), Ended::Well, None).await;
             }
         };
-        let text = self.read(id).await;
+        let text = self.read(id, &message).await;
         // While the text cannot be read, the subject is evaluated alone.
         let known = text.as_ref().ok().and_then(Option::as_deref).unwrap_or_default();
         let disclosed = disclosure(&message, known, None);
@@ -251,13 +251,13 @@ impl Watch<'_> {
     }
 
     /// The new text of a message. In the end one that cannot be read is handled without its text.
-    async fn read(&self, id: &str) -> Result<Option<String>, WatchError> {
+    async fn read(&self, id: &str, message: &Incoming) -> Result<Option<String>, WatchError> {
+        let may_lack_text = || {
+            let subject_discloses = disclosure(message, "", None).is_some();
+            self.notebook.value.memory.may_lack_text(id, subject_discloses)
+        };
         match self.ports.inbox.new_text(id).await {
-            Err(error)
-                if self.notebook.value.memory.may_lack_text(id) && !matches!(error, MailError::Throttled { .. }) =>
-            {
-                Ok(None)
-            }
+            Err(error) if !matches!(error, MailError::Throttled { .. }) && may_lack_text() => Ok(None),
             read => Ok(read?),
         }
     }

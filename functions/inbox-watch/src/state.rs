@@ -424,12 +424,18 @@ impl InboxState {
     }
 
     /// Whether a message whose text cannot be read may be handled without it: at the last attempt, and after its
-    /// acknowledgement was claimed. An answer with sources of help needs the text, which selects the sources. Failures
-    /// before the announcement were not the text's alone.
-    pub(crate) fn may_lack_text(&self, id: &str) -> bool {
-        self.find(id).is_some_and(|at_hand| match &at_hand.answer {
-            Some(answer) => answer.kind != Kind::Help,
-            None => at_hand.unlinked || (at_hand.alerted && at_hand.failures + 1 >= MOST_FAILURES),
+    /// acknowledgement was claimed. Failures before the announcement were not the text's alone. An answer with sources
+    /// of help needs the text, which selects the sources, unless the subject alone discloses self-harm: then at the
+    /// last attempt the subject selects them, whether the message is announced or not.
+    pub(crate) fn may_lack_text(&self, id: &str, subject_discloses: bool) -> bool {
+        self.find(id).is_some_and(|at_hand| {
+            let is_last = at_hand.failures + 1 >= MOST_FAILURES;
+            let is_given_up = at_hand.unlinked || ((at_hand.alerted || subject_discloses) && is_last);
+            match at_hand.answer.as_ref().map(|answer| answer.kind) {
+                Some(Kind::Help) => subject_discloses && is_given_up,
+                Some(Kind::Acknowledgement | Kind::Followup) => true,
+                None => is_given_up,
+            }
         })
     }
 

@@ -145,6 +145,35 @@ fn a_subject_that_discloses_counts_without_a_readable_text() {
     assert_eq!((recorded(&world).len(), alerts_with(&world, "DISCLOSURE")), (1, 1));
 }
 
+/// A mailbox that is busy after the answer was claimed withholds no sources of help, nor does a failing announcement.
+#[test]
+fn a_subject_that_discloses_suffices_after_other_failures_too() {
+    let world = || {
+        let world = written("Please.");
+        TEXT.clone_into(&mut world.state().inbox[0].message.subject);
+        world
+    };
+    let unread = || Plan::none().whenever("inbox.new_text", Fault::Fail);
+    let (unannounced, unread_then_busy, read_then_busy) = (world(), world(), world());
+    unannounced.plan(unread().whenever("broadcast.tell", Fault::Fail));
+    unread_then_busy.plan(unread());
+    looks(&unread_then_busy, MOST_FAILURES - 1, "a text that cannot be read stops no run");
+    busy_for_a_moment(&unread_then_busy);
+    looks(&unread_then_busy, 1, "the mailbox is free again");
+    // A text that was read may be read again, and selects the sources better.
+    busy_for_a_moment(&read_then_busy);
+    read_then_busy.plan(unread());
+    for world in [&unannounced, &read_then_busy] {
+        looks(world, MOST_FAILURES - 1, "a text that cannot be read stops no run");
+        assert!(answers(world).is_empty());
+        looks(world, 1, "the last attempt");
+    }
+    for world in [unannounced, unread_then_busy, read_then_busy] {
+        let answers = answers(&world);
+        assert!(answers.len() == 1 && is_help(&answers[0]), "{answers:?}");
+    }
+}
+
 /// Only the text says that the sender is a minor, and its first reads fail.
 #[test]
 fn a_text_that_is_read_after_its_subject_is_recorded_and_escalated_too() {
