@@ -2,7 +2,7 @@
 //! nobody may override. They count a metric whose alarm alerts the operators, so every such text that is recorded is
 //! escalated, whichever way it came in.
 
-use domain::{Measurement, Metric};
+use domain::{Alert, Measurement, Metric, Timestamp, alert::Severity};
 use serde_json::Value;
 
 /// The evaluation in a record's details, if the record is escalated: nobody may override it, and it names who has to
@@ -14,6 +14,18 @@ pub fn escalated(details: &Value) -> Option<&Value> {
     (evaluation["locked"] == true && names_somebody).then_some(evaluation)
 }
 
+/// The alert about a record with these details that the log does not get; `None` if the record is not escalated.
+/// Without the record nothing raises the alarm, and no list shows the reason or who has to see it. `subject` names the
+/// record's stream or function.
+pub(crate) fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -> Option<Alert> {
+    let evaluation = escalated(details)?;
+    let reason = evaluation["reason_code"].as_str().unwrap_or("-");
+    let targets: Vec<&str> = evaluation["escalation"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let targets = targets.join(", ");
+    let detail = format!("a text about harm to a child was blocked ({reason}; {targets}) and is not recorded");
+    Some(Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUTHORITY", subject, &detail))
+}
+
 /// The measurement of a record with these details.
 pub(crate) fn measurement(details: &Value) -> Option<Measurement> {
     escalated(details).map(|_| Metric::AuthorityEscalated.once())
@@ -23,7 +35,6 @@ pub(crate) fn measurement(details: &Value) -> Option<Measurement> {
 mod tests {
     use super::*;
     use crate::{Body, ChatStatus, Record, Source, Status, TollStatus};
-    use domain::Timestamp;
     use serde_json::json;
 
     #[test]

@@ -246,12 +246,7 @@ impl<'a> FunctionJournal<'a> {
     /// never has a number, so the chain has no gap.
     fn append<T>(&self, notebook: &mut Notebook<T>, event: &FunctionEvent, now: Timestamp) {
         if !event.is_required && notebook.waiting_bytes() > MOST_WAITING {
-            if escalation::escalated(&event.facts).is_some() {
-                // Without its record, nothing raises the alarm.
-                let detail = "a text about harm to a child was blocked: its record is left out";
-                let alert = Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUTHORITY", self.function, detail);
-                notebook.alerts.push(alert);
-            }
+            notebook.alerts.extend(escalation::alert_unrecorded(&event.facts, self.function, now));
             match &mut notebook.left_out {
                 Some(left_out) => (left_out.count, left_out.to) = (left_out.count + 1, now),
                 nothing => {

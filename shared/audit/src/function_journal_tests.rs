@@ -291,8 +291,10 @@ fn an_escalated_evaluation_that_is_left_out_raises_a_critical_alert() {
     let world = World::at(Timestamp::from_seconds(3600));
     world.plan(Plan::none().whenever("log.publish", Fault::Fail));
     let record = |is_locked: bool| {
-        let evaluation = json!({ "authority": { "locked": is_locked, "escalation": ["NCMEC_CYBERTIPLINE"] } });
-        let decide = |_: &mut u32, _| Noted::save(()).recording("evaluated", evaluation.clone());
+        let targets = ["NCMEC_CYBERTIPLINE", "LAW_ENFORCEMENT"];
+        let evaluation = json!({ "locked": is_locked, "reason_code": "csam_detection", "escalation": targets });
+        let facts = json!({ "authority": evaluation });
+        let decide = |_: &mut u32, _| Noted::save(()).recording("evaluated", facts.clone());
         let notebook = run(journal(&world).load::<u32>()).unwrap().unwrap();
         run(run(journal(&world).commit(notebook, decide)).unwrap().unwrap().settle()).unwrap();
     };
@@ -310,6 +312,8 @@ fn an_escalated_evaluation_that_is_left_out_raises_a_critical_alert() {
     assert_eq!(critical(), 0);
     record(true);
     assert_eq!(critical(), 1);
+    let what = "(csam_detection; NCMEC_CYBERTIPLINE, LAW_ENFORCEMENT) and is not recorded";
+    assert_eq!(alerts(&world, what), 1, "the alert is all that is left of the text");
 }
 
 /// A note that is too large to be saved again recovers once the log accepts its waiting records.
