@@ -29,10 +29,16 @@ pub struct Records<'a> {
 impl Records<'_> {
     /// Records an evaluation that was requested at `path`. The reply to the customer does not depend on it: a question
     /// that must not be answered is declined either way, and one that is sold is recorded again with its sale.
+    /// Operators are alerted to an escalated one that is not recorded.
     pub(crate) async fn keep(&self, path: &str, query: &Query, evaluation: &Evaluation) {
         if let Err(error) = self.try_keep(path, query, evaluation).await {
-            self.meter.record(&[Metric::AuditWriteFailed.once()], self.journal.clock.now());
+            let now = self.journal.clock.now();
+            self.meter.record(&[Metric::AuditWriteFailed.once()], now);
             tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
+            let details = json!({ "authority": evaluation.envelope() });
+            if let Some(alert) = audit::alert_unrecorded(&details, "checkout", now) {
+                self.journal.alerts.raise(alert).await;
+            }
         }
     }
 

@@ -44,16 +44,22 @@ pub(crate) async fn record(
 }
 
 /// Records the evaluation of a question for which nothing is paid or taken, if the authority gate declines it. The
-/// record has no hash of the question, see [`record`]. A failure is counted and does not change the reply.
+/// record has no hash of the question, see [`record`]. A failure is counted and does not change the reply; operators
+/// are alerted to an escalated evaluation that is not recorded.
 pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) {
     if evaluation.state().is_sold() {
         return;
     }
-    let facts = |_| json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
+    let details = json!({ "endpoint": offer.path(), "authority": evaluation.envelope() });
+    let facts = |_| details.clone();
     // A choice of the stream by the question would tell something of a text that must leave no trace.
     let token = ports.randomness.token();
     if let Err(error) = ports.rejections.record_in_one_of(&TOLL_DECLINED, &token, "authority_evaluated", facts).await {
-        ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.rejections.clock.now());
+        let now = ports.rejections.clock.now();
+        ports.meter.record(&[Metric::AuditWriteFailed.once()], now);
         tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
+        if let Some(alert) = audit::alert_unrecorded(&details, "toll", now) {
+            ports.rejections.alerts.raise(alert).await;
+        }
     }
 }

@@ -127,3 +127,18 @@ fn a_trigger_of_child_safety_is_escalated_whatever_is_shown_as_its_payment() {
     assert_eq!(send(&world, showing(question)).unwrap().status(), 422);
     assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1);
 }
+
+/// Neither the alarm nor a list has it.
+#[test]
+fn an_escalated_evaluation_that_cannot_be_saved_raises_a_critical_alert() {
+    let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";
+    for (question, expected) in [(minor, 1), (DISCLOSURE, 0)] {
+        let world = world();
+        world.plan(Plan::none().whenever("notes.save", Fault::Fail));
+        assert_eq!(send(&world, unpaid("/query", question)).unwrap().status(), 422, "{question}");
+        let state = world.state();
+        let what = "(imminent_harm_signal_minor; 988_SUICIDE_LIFELINE, TRUST_AND_SAFETY) and is not recorded";
+        let is_it = |line: &str| line.starts_with("[ORACLE-AUDIT] CRITICAL | ") && line.ends_with(what);
+        assert_eq!(state.alerts.iter().filter(|alert| is_it(&alert.line)).count(), expected, "{:?}", state.alerts);
+    }
+}

@@ -17,7 +17,8 @@ pub fn escalated(details: &Value) -> Option<&Value> {
 /// The alert about a record with these details that the log does not get; `None` if the record is not escalated.
 /// Without the record nothing raises the alarm, and no list shows the reason or who has to see it. `subject` names the
 /// record's stream or function.
-pub(crate) fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -> Option<Alert> {
+#[must_use]
+pub fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -> Option<Alert> {
     let evaluation = escalated(details)?;
     let reason = evaluation["reason_code"].as_str().unwrap_or("-");
     let targets: Vec<&str> = evaluation["escalation"].as_array()?.iter().filter_map(Value::as_str).collect();

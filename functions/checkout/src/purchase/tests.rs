@@ -343,6 +343,21 @@ fn a_trigger_of_child_safety_is_escalated_at_checkout_and_for_developers_and_not
     }
 }
 
+/// Neither the alarm nor a list has it.
+#[test]
+fn an_escalated_evaluation_that_cannot_be_saved_raises_a_critical_alert() {
+    let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";
+    for (text, expected) in [(minor, 1), ("I want to kill myself", 0)] {
+        let world = world();
+        world.plan(Plan::none().whenever("notes.save", Fault::Fail));
+        assert_eq!(post(&world, &json!({ "tier": "quick", "query": text }).to_string()).status(), 422, "{text}");
+        let state = world.state();
+        let what = "(imminent_harm_signal_minor; 988_SUICIDE_LIFELINE, TRUST_AND_SAFETY) and is not recorded";
+        let is_it = |line: &str| line.starts_with("[ORACLE-AUDIT] CRITICAL | ") && line.ends_with(what);
+        assert_eq!(state.alerts.iter().filter(|alert| is_it(&alert.line)).count(), expected, "{:?}", state.alerts);
+    }
+}
+
 /// The table, the log, the alerts and the keys fail in turn. The customer's reply stays the same, and either the record
 /// is in the log, or it waits in the table for the next evaluation in its stream, or a metric with an alarm counts it as
 /// lost.
