@@ -130,7 +130,7 @@ enum Command {
     /// Customers' replies to the mails of a sale: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle replies list")]
     Replies(mail::replies::RepliesCommand),
-    /// Messages that answer no mail of ours: list, show, settle.
+    /// Messages that answer no mail of ours, or whose sale could not be determined: list, show, settle.
     #[command(subcommand, after_help = "Example:\n  oracle inquiries list")]
     Inquiries(mail::inquiries::InquiriesCommand),
     /// Purchases in USDC that wait for a human: list, show, settle.

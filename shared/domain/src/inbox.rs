@@ -102,8 +102,8 @@ fn without_comments(text: &str) -> String {
     outside.collect()
 }
 
-/// A person's message that does not reply to a mail of ours: a person reads and answers it within the time that its
-/// acknowledgement promises. No text and no address is stored.
+/// A person's message that does not reply to a mail of ours, or whose sale could not be determined: a person reads and
+/// answers it within the time that its acknowledgement promises. No text and no address is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiry {
     /// The mailbox's id of the message, by which its text is fetched for reading.

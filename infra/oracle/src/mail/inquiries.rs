@@ -21,7 +21,8 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(crate) enum InquiriesCommand {
-    /// List the messages that answer no mail of ours, with the open sales of their senders' addresses.
+    /// List the messages that answer no mail of ours, or whose sale could not be determined, with the open sales of
+    /// their senders' addresses.
     #[command(after_help = "Example:\n  oracle inquiries list")]
     List(Target),
     /// Show what somebody has written, fetched from the mailbox; nothing of it is kept.
