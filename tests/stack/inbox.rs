@@ -264,7 +264,7 @@ async fn a_reply_to_a_verdict_waits_until_an_operator_settles_it() {
     assert_eq!(decide(world, &["replies", "settle", &sale.session]).0, Some(1), "nothing waits any more");
 }
 
-/// The list of inquiries is that of the whole stack, so the test finds its own by its text.
+/// The list of inquiries is that of the whole stack, so the test's own is the one that is new.
 #[tokio::test]
 async fn a_strangers_message_waits_until_an_operator_settles_it() {
     let watched = Watched::seeded().await;
