@@ -250,9 +250,7 @@ fn note(state: &mut DigestState, head: &Head, counts: &Counts, now: domain::Time
     }
     if state.head.as_ref().is_some_and(|known| known.sequence >= sequence) {
         // Another run has saved this head already, perhaps without seeing these problems.
-        return alerts
-            .into_iter()
-            .fold(Noted::nothing(()), |noted, alert| Noted { save: true, ..noted.alerting(alert) });
+        return alerts.into_iter().fold(Noted::nothing(()), Noted::alerting);
     }
     state.head = Some(head.clone());
     if state.announced.as_ref() != Some(&now.to_date()) {

@@ -168,7 +168,11 @@ async fn count_again(
     // ever.
     let begin = |state: &mut CacheHealthState, _| {
         let noted = replace(state, scan, &begun);
-        if no_more && noted.save { noted.recording("cache_recount", abandoned_record(recount)) } else { noted }
+        if no_more && noted.effects().is_some() {
+            noted.recording("cache_recount", abandoned_record(recount))
+        } else {
+            noted
+        }
     };
     let (current, ()) = ports.journal.commit(current, begin).await?.settle().await;
     if no_more || current.value.memory.scan != begun {

@@ -105,7 +105,8 @@ mod tests {
                 "whether its mail was sent is unknown: check the mailbox, then oracle deadletters settle",
             ),
         ] {
-            let Change { alerts, .. } = reminder(&mut sale.clone().with("mail", mail), at(30 * 24 * 3600));
+            let reminder = reminder(&mut sale.clone().with("mail", mail), at(30 * 24 * 3600));
+            let alerts = &reminder.effects().unwrap().alerts;
             assert!(alerts.len() == 1 && alerts[0].line.ends_with(expected), "{alerts:?}");
         }
     }
@@ -125,7 +126,8 @@ mod tests {
             ),
         ] {
             let sale = sale.clone().with("notice", notice.clone());
-            let Change { alerts, .. } = reminder(&mut sale.clone(), at(30 * 24 * 3600));
+            let reminder = reminder(&mut sale.clone(), at(30 * 24 * 3600));
+            let alerts = &reminder.effects().unwrap().alerts;
             assert!(alerts.len() == 1 && alerts[0].line.ends_with(expected), "{notice:?}: {alerts:?}");
         }
     }
@@ -137,8 +139,8 @@ mod tests {
         let held = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
             .with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(1) });
         for (mut sale, is_named) in [(held.clone(), false), (held.with("replies", vec![reply]), true)] {
-            let Change { alerts, .. } = reminder(&mut sale, at(30 * 24 * 3600));
-            let line = &alerts[0].line;
+            let reminder = reminder(&mut sale, at(30 * 24 * 3600));
+            let line = &reminder.effects().unwrap().alerts[0].line;
             assert!(line.contains("held by the content filter"), "{line}");
             assert_eq!(line.contains("the customer has written back"), is_named, "{line}");
         }

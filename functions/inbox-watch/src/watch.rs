@@ -132,7 +132,7 @@ impl Watch<'_> {
             let sender = state.finish(id, ended);
             let facts: Value = json!({ "message": digest(id), "sender": sender, "outcome": outcome });
             let noted = Noted::save(()).recording("auto_response", facts);
-            Noted { alerts: alert.clone().into_iter().collect(), ..noted }
+            alert.iter().cloned().fold(noted, Noted::alerting)
         };
         self.note(finish).await
     }

@@ -298,11 +298,11 @@ impl Retrieval<'_> {
         };
         let Some(cached) = archived else { return self.regenerate(sale).await };
         let put_back = |sale: &mut Sale, now| {
-            let Ok(event) = sale.restore() else { return Change::nothing(()) };
+            let Ok(event) = sale.restore() else { return (Change::nothing(()), None) };
             let context = Context::new(now, self.asked_at);
-            Change { verdict: Some(Box::new(cached.clone())), ..Change::of(&event, &context, ()) }
+            (Change::of(&event, &context, ()), Some(Box::new(cached.clone())))
         };
-        match self.ports.journal.commit(sale, put_back).await {
+        match self.ports.journal.commit_with_verdict(sale, put_back).await {
             Ok(restored) => self.serve(restored.unsettled().0, cached, Found::Archived).await,
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }

@@ -358,9 +358,7 @@ impl<'a> Worker<'a> {
             Ok(Event::Failed { reason }) => Some(self.event(context.now, Severity::Critical, "VERDICT", reason)),
             _ => None,
         };
-        let mut change = Change::made(made, context);
-        change.alerts.extend(alert);
-        change
+        alert.into_iter().fold(Change::made(made, context), Change::alerting)
     }
 
     /// Ends the claim by a transition, with its records and at most one critical alert, of which the operation and the
@@ -375,10 +373,8 @@ impl<'a> Worker<'a> {
         let end = |sale: &mut Sale, now| {
             let Ok(event) = transition(sale, now) else { return Change::nothing(None) };
             let context = Context { details: details.clone(), ..Context::new(now, self.order.received_at) };
-            let mut change = Change::of(&event, &context, None);
             let critical = |(operation, detail)| self.event(now, Severity::Critical, operation, detail);
-            change.alerts.extend(alert.map(critical));
-            change
+            alert.map(critical).into_iter().fold(Change::of(&event, &context, None), Change::alerting)
         };
         Ok(self.ports.journal.commit(sale, end).await?)
     }
@@ -397,11 +393,11 @@ impl<'a> Worker<'a> {
             let context = Context::new(now, self.order.received_at);
             let change = Change::made(sale.unusable(found_by, tier, email_tag, &reason, now), &context);
             let is_unannounced = change.answer && !sale.is_drop_open();
-            let mut change = change.map(|_| None);
-            if is_unannounced {
-                change.alerts.push(self.event(now, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED));
+            let change = change.map(|_| None);
+            if !is_unannounced {
+                return change;
             }
-            change
+            change.alerting(self.event(now, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED))
         };
         Ok(self.ports.journal.commit(sale, drop).await?)
     }
@@ -448,17 +444,16 @@ impl<'a> Worker<'a> {
         let colour = original.verdict.verdict;
         let ready = |sale: &mut Sale, _| {
             let Ok(event) = sale.ready(&self.order.message_id, &bought.purchase, colour, &verdict_hash, now) else {
-                return Change::nothing(None);
+                return (Change::nothing(None), None);
             };
             let mut cached = Box::new(original.clone());
             if let Event::VerdictReady { regenerated: Some(compared), .. } = &event {
                 cached.mark_regenerated(compared);
             }
-            let mut change = Change { verdict: Some(cached.clone()), ..Change::of(&event, &context, Some(cached)) };
-            change.alerts.extend(sample.clone());
-            change
+            let change = Change::of(&event, &context, Some(cached.clone()));
+            (sample.iter().cloned().fold(change, Change::alerting), Some(cached))
         };
-        Ok(self.ports.journal.commit(sale, ready).await?)
+        Ok(self.ports.journal.commit_with_verdict(sale, ready).await?)
     }
 
     fn event(&self, now: Timestamp, severity: Severity, operation: &str, detail: &str) -> Alert {

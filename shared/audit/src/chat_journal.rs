@@ -11,6 +11,7 @@ use domain::{
     ports::{Bridges, ChatAccounts, Subscribers},
 };
 use serde_json::json;
+use std::convert::Infallible;
 
 /// The journal of chat accounts.
 pub type ChatJournal<'a> = StreamJournal<'a, dyn ChatAccounts + 'a>;
@@ -25,6 +26,7 @@ impl Stream for Account {}
 
 impl StreamStore for dyn ChatAccounts + '_ {
     type State = Account;
+    type Beside = Infallible;
 }
 
 impl LoadsById for dyn ChatAccounts + '_ {}
@@ -33,6 +35,7 @@ impl Stream for Subscriber {}
 
 impl StreamStore for dyn Subscribers + '_ {
     type State = Subscriber;
+    type Beside = Infallible;
 }
 
 impl LoadsById for dyn Subscribers + '_ {}
@@ -41,6 +44,7 @@ impl Stream for Bridge {}
 
 impl StreamStore for dyn Bridges + '_ {
     type State = Bridge;
+    type Beside = Infallible;
 }
 
 impl LoadsById for dyn Bridges + '_ {}

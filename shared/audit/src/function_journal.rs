@@ -12,18 +12,18 @@
 
 use crate::{
     chain, escalation,
-    journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
+    journal::{self, Change, CommitError, Committed, Effects, Journaled, Outbox, Ports, Refusal, Unpublished},
     line,
 };
 use domain::{
-    Alert, CachedVerdict, Timestamp,
+    Alert, Timestamp,
     alert::Severity,
     ports::{Alerts, AuditLog, Clock, Notes, SaveError, StorageError, Versioned},
     sale::{AuditEntry, AuditHead},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use std::marker::PhantomData;
+use std::{convert::Infallible, marker::PhantomData};
 
 /// Above this many bytes of waiting records, optional records are left out. A notebook is one item of the table, which
 /// holds 400 KB, and must also have room for state, alerts and JSON's quoting of the records.
@@ -94,25 +94,23 @@ impl<T: Default> Notebook<T> {
 }
 
 /// The state of a stream that keeps none: its notebook only holds the records that wait for the log.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Stateless {}
 
-/// The effects of a scheduled function's decision.
+/// A scheduled function's decision.
 pub type Noted<A> = Change<A, FunctionEvent>;
 
 impl<A> Noted<A> {
     /// Adds a record, which is left out if too many wait for the log already.
     #[must_use]
-    pub fn recording(mut self, name: &'static str, facts: Value) -> Self {
-        self.records.push(FunctionEvent { name, facts, is_required: false });
-        self
+    pub fn recording(self, name: &'static str, facts: Value) -> Self {
+        self.with_record(FunctionEvent { name, facts, is_required: false })
     }
 
     /// Adds a record that is never left out: for the few that a later step waits for.
     #[must_use]
-    pub fn requiring(mut self, name: &'static str, facts: Value) -> Self {
-        self.records.push(FunctionEvent { name, facts, is_required: true });
-        self
+    pub fn requiring(self, name: &'static str, facts: Value) -> Self {
+        self.with_record(FunctionEvent { name, facts, is_required: true })
     }
 }
 
@@ -179,11 +177,11 @@ impl<'a> FunctionJournal<'a> {
         decide: impl Fn(&mut T, Timestamp) -> Noted<A> + Send + Sync,
     ) -> Result<Committed<NotebookJournal<'a, T>, A>, CommitError>
     where
-        T: Default + Serialize + DeserializeOwned + Send + Sync,
+        T: Clone + Default + Serialize + DeserializeOwned + Send + Sync,
         A: Send,
     {
-        let journal = NotebookJournal(*self, PhantomData);
-        journal::commit(journal, current, |notebook: &mut Notebook<T>, now| decide(&mut notebook.memory, now)).await
+        let decide = |notebook: &mut Notebook<T>, now| (decide(&mut notebook.memory, now), None);
+        journal::commit(NotebookJournal(*self, PhantomData), current, decide).await
     }
 
     /// Publishes what an earlier step could not, if anything waits, whatever the function's state is. For functions whose
@@ -304,10 +302,11 @@ impl<T> Copy for NotebookJournal<'_, T> {}
 
 impl<T> Journaled for NotebookJournal<'_, T>
 where
-    T: Default + Serialize + DeserializeOwned + Send + Sync,
+    T: Clone + Default + Serialize + DeserializeOwned + Send + Sync,
 {
     type State = Notebook<T>;
     type Record = FunctionEvent;
+    type Beside = Infallible;
 
     fn ports(&self) -> Ports<'_> {
         Ports { log: self.0.log, alerts: self.0.alerts, clock: self.0.clock }
@@ -329,18 +328,18 @@ where
         &self,
         notebook: &Notebook<T>,
         expected: u64,
-        _verdict: Option<&CachedVerdict>,
+        _beside: Option<&Infallible>,
     ) -> Result<u64, SaveError> {
         let unwritable = |error| StorageError { operation: "note write", source: Box::new(error) };
         let document = serde_json::to_string(notebook).map_err(unwritable)?;
         self.0.notes.save(self.0.function, &document, expected).await
     }
 
-    fn apply<A>(&self, notebook: &mut Notebook<T>, change: &mut Noted<A>, now: Timestamp) {
-        for event in &change.records {
+    fn apply(&self, notebook: &mut Notebook<T>, Effects { records, alerts }: Effects<FunctionEvent>, now: Timestamp) {
+        for event in &records {
             self.0.append(notebook, event, now);
         }
-        notebook.alerts.append(&mut change.alerts);
+        notebook.alerts.extend(alerts);
     }
 
     fn log_works(&self, notebook: &mut Notebook<T>, now: Timestamp) {

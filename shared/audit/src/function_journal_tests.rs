@@ -1,6 +1,6 @@
 //! A function's journal against ports that fail, lose replies and crash.
 
-use crate::{CommitError, FunctionJournal, Noted, hash::sha256};
+use crate::{CommitError, FunctionJournal, Notebook, Noted, hash::sha256};
 use domain::{
     Alert, Metric, Timestamp,
     alert::Severity,
@@ -87,6 +87,51 @@ fn a_new_day_has_its_own_numbers_and_the_hash_of_the_day_before() {
         before = sha256(line.as_bytes());
     }
     assert_eq!(field(&lines[2].1, "seq"), 1);
+}
+
+/// A world in which the first step was made; its record still waits for the log, or is published.
+fn after_one_step(record_waits: bool) -> World {
+    let world = World::default();
+    if record_waits {
+        world.plan(Plan::none().whenever("log.publish", Fault::Fail));
+    }
+    run(step(&world)).unwrap().unwrap();
+    world.plan(Plan::none());
+    assert_eq!(run(journal(&world).load::<u32>()).unwrap().unwrap().value.has_outbox(), record_waits);
+    world
+}
+
+/// Commits a decision on the stored state, and settles it.
+fn commit(world: &World, decide: impl Fn(&mut u32, Timestamp) -> Noted<()> + Send + Sync) -> Versioned<Notebook<u32>> {
+    let notebook = run(journal(world).load::<u32>()).unwrap().unwrap();
+    run(run(journal(world).commit(notebook, decide)).unwrap().unwrap().settle()).unwrap().0
+}
+
+#[test]
+fn an_alert_or_a_record_makes_a_change_whether_or_not_an_earlier_record_waits() {
+    for record_waits in [false, true] {
+        let world = after_one_step(record_waits);
+        let alert = Alert::about("T", Severity::Critical, Timestamp::from_millis(0), "LOOK", "-", "alone");
+        commit(&world, |_, _| Noted::nothing(()).alerting(alert.clone()));
+        commit(&world, |_, _| Noted::nothing(()).recording("alone", json!({})));
+        let raised = world.state().alerts.iter().filter(|alert| alert.line.ends_with("alone")).count();
+        let recorded = lines(&world).iter().filter(|(_, line)| field(line, "event") == "alone").count();
+        assert_eq!((raised, recorded), (1, 1), "a record waits: {record_waits}");
+    }
+}
+
+#[test]
+fn a_decision_without_effects_changes_nothing_whether_or_not_an_earlier_record_waits() {
+    for record_waits in [false, true] {
+        let world = after_one_step(record_waits);
+        let kept = commit(&world, |memory, _| {
+            *memory += 1;
+            Noted::nothing(())
+        });
+        let stored = run(journal(&world).load::<u32>()).unwrap().unwrap();
+        assert_eq!((kept.value.memory, stored.value.memory), (1, 1), "a record waits: {record_waits}");
+        assert!(!stored.value.has_outbox(), "what waits is published all the same");
+    }
 }
 
 #[test]

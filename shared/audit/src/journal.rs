@@ -20,7 +20,7 @@ use crate::{
     sale_events::{self, Context},
 };
 use domain::{
-    Alert, CachedVerdict, ErrorCode, StepError, Timestamp,
+    Alert, ErrorCode, StepError, Timestamp,
     ports::{Alerts, AuditLog, Clock, Published, SaveError, StorageError, Versioned},
     sale::{AuditEntry, Event},
 };
@@ -29,19 +29,29 @@ use std::future::Future;
 /// The number of attempts at a conflicting commit before it fails.
 const MAX_CONFLICTS: u32 = 16;
 
-/// The effects of a decision. `R` is its kind of record: a sale's, or a scheduled function's.
+/// A decision about a state: the answer, and the effects if the state changes. Without effects the state stays as it was
+/// loaded. Adding a record or an alert makes a change, so neither can be lost because nothing is saved. `R` is the kind of
+/// record: a sale's, or a scheduled function's.
 #[derive(Debug)]
 pub struct Change<T, R = Record> {
-    /// The records of the change.
-    pub records: Vec<R>,
-    /// A verdict to cache in the same write, with a sale.
-    pub verdict: Option<Box<CachedVerdict>>,
-    /// Alerts about the change: raised once it is saved, and again if the process crashes before that.
-    pub alerts: Vec<Alert>,
-    /// Whether the state is saved at all.
-    pub save: bool,
+    effects: Option<Effects<R>>,
     /// The result for the caller.
     pub answer: T,
+}
+
+/// The records and alerts that are saved with a changed state.
+#[derive(Debug)]
+pub struct Effects<R> {
+    /// The records of the change, in the order of their stream.
+    pub records: Vec<R>,
+    /// Alerts about the change: raised once it is saved, and again if the process crashes before that.
+    pub alerts: Vec<Alert>,
+}
+
+impl<R> Default for Effects<R> {
+    fn default() -> Self {
+        Self { records: Vec::new(), alerts: Vec::new() }
+    }
 }
 
 impl<T> Change<T> {
@@ -68,36 +78,46 @@ impl<R> Change<(), R> {
 impl<T, R> Change<T, R> {
     /// Nothing changes.
     pub const fn nothing(answer: T) -> Self {
-        Self { records: Vec::new(), verdict: None, alerts: Vec::new(), save: false, answer }
+        Self { effects: None, answer }
     }
 
     /// The state changes.
     pub const fn save(answer: T) -> Self {
-        Self { records: Vec::new(), verdict: None, alerts: Vec::new(), save: true, answer }
+        Self::recorded(Vec::new(), answer)
     }
 
     /// The state changes, with these records.
     pub const fn recorded(records: Vec<R>, answer: T) -> Self {
-        Self { records, verdict: None, alerts: Vec::new(), save: true, answer }
+        Self { effects: Some(Effects { records, alerts: Vec::new() }), answer }
     }
 
     /// The state changes, with these records; nothing changes without one.
-    pub const fn recorded_if_any(records: Vec<R>, answer: T) -> Self {
-        let save = !records.is_empty();
-        Self { records, verdict: None, alerts: Vec::new(), save, answer }
+    pub fn recorded_if_any(records: Vec<R>, answer: T) -> Self {
+        if records.is_empty() { Self::nothing(answer) } else { Self::recorded(records, answer) }
     }
 
-    /// Adds an alert to the change.
+    /// Adds an alert.
     #[must_use]
     pub fn alerting(mut self, alert: Alert) -> Self {
-        self.alerts.push(alert);
+        self.effects.get_or_insert_default().alerts.push(alert);
         self
+    }
+
+    /// Adds a record.
+    #[must_use]
+    pub fn with_record(mut self, record: R) -> Self {
+        self.effects.get_or_insert_default().records.push(record);
+        self
+    }
+
+    /// The records and alerts; `None` if nothing changes.
+    pub const fn effects(&self) -> Option<&Effects<R>> {
+        self.effects.as_ref()
     }
 
     /// The same change with another answer.
     pub fn map<U>(self, answer: impl FnOnce(T) -> U) -> Change<U, R> {
-        let Self { records, verdict, alerts, save, answer: before } = self;
-        Change { records, verdict, alerts, save, answer: answer(before) }
+        Change { effects: self.effects, answer: answer(self.answer) }
     }
 }
 
@@ -178,9 +198,11 @@ impl Outbox<'_> {
 /// A kind of state that is saved with its outbox: the parts of the protocol that depend on the kind.
 pub trait Journaled: Copy + Send + Sync {
     /// The state.
-    type State: Send + Sync;
+    type State: Clone + Send + Sync;
     /// A record that has no place in the state's stream yet.
     type Record: Send;
+    /// What a change may save in the same write, beside the state.
+    type Beside: Send + Sync;
 
     /// The ports.
     fn ports(&self) -> Ports<'_>;
@@ -199,11 +221,11 @@ pub trait Journaled: Copy + Send + Sync {
         &self,
         state: &Self::State,
         expected: u64,
-        verdict: Option<&CachedVerdict>,
+        beside: Option<&Self::Beside>,
     ) -> impl Future<Output = Result<u64, SaveError>> + Send;
 
-    /// Applies a change to the state: its records go into the stream, its alerts into the outbox.
-    fn apply<T>(&self, state: &mut Self::State, change: &mut Change<T, Self::Record>, now: Timestamp);
+    /// Applies effects to the state: the records go into its stream, the alerts into its outbox.
+    fn apply(&self, state: &mut Self::State, effects: Effects<Self::Record>, now: Timestamp);
 
     /// Called when the log accepted the records.
     fn log_works(&self, _state: &mut Self::State, _now: Timestamp) {}
@@ -253,32 +275,42 @@ impl<J: Journaled, T> Committed<J, T> {
 }
 
 /// Lets `decide` change the state and saves it with its records and alerts; then publishes these. `decide` runs again
-/// on the newer state after a conflict, so its result must depend only on the state and the time.
+/// on the newer state after a conflict, so its result must depend only on the state and the time. What it returns beside
+/// the change is saved in the same write, and makes a change as a record does.
 pub(crate) async fn commit<J: Journaled, T: Send>(
     journal: J,
     mut current: Versioned<J::State>,
-    decide: impl Fn(&mut J::State, Timestamp) -> Change<T, J::Record> + Send + Sync,
+    decide: impl Fn(&mut J::State, Timestamp) -> (Change<T, J::Record>, Option<Box<J::Beside>>) + Send + Sync,
 ) -> Result<Committed<J, T>, CommitError> {
     for _ in 0..MAX_CONFLICTS {
         let Versioned { mut value, version } = current;
         let is_first = J::publishes_first(&value);
         let published = if is_first { publish(&journal, &mut value).await } else { Ok(()) };
         let now = journal.ports().clock.now();
-        let mut change = decide(&mut value, now);
-        if !change.save && !is_first {
+        let (effects, beside, answer) = {
+            // A copy, because the loaded state is saved without what was published, even if nothing else changes.
+            let mut decided = value.clone();
+            let (Change { effects, answer }, beside) = decide(&mut decided, now);
+            let effects = effects.or_else(|| beside.is_some().then(Effects::default));
+            if effects.is_some() {
+                value = decided;
+            }
+            (effects, beside, answer)
+        };
+        if effects.is_none() && !is_first {
             let state = Versioned { value, version };
-            return Ok(Committed { journal, state, answer: change.answer, was_saved: false, had_outbox: false });
+            return Ok(Committed { journal, state, answer, was_saved: false, had_outbox: false });
         }
         if is_first && published.is_ok() {
             journal.log_works(&mut value, now);
         }
-        journal.apply(&mut value, &mut change, now);
-        match journal.save(&value, version, change.verdict.as_deref()).await {
+        journal.apply(&mut value, effects.unwrap_or_default(), now);
+        match journal.save(&value, version, beside.as_deref()).await {
             Ok(version) => {
                 let had_outbox = !J::outbox(&mut value).is_empty();
                 let mut state = Versioned { value, version };
                 deliver(&journal, &mut state, published).await;
-                return Ok(Committed { journal, state, answer: change.answer, was_saved: true, had_outbox });
+                return Ok(Committed { journal, state, answer, was_saved: true, had_outbox });
             }
             Err(SaveError::Conflict) => current = journal.reload(&value).await?,
             Err(SaveError::Storage(error)) => return Err(error.into()),

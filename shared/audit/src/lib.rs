@@ -25,7 +25,7 @@ pub use domain::money::RefundStep;
 pub use escalation::{alert_unrecorded, escalated};
 pub use function_journal::{FunctionJournal, Notebook, Noted};
 pub use hash::{AuditKey, AuditKeys};
-pub use journal::{Change, CommitError, Committed};
+pub use journal::{Change, CommitError, Committed, Effects};
 pub use record::{Body, ChatStatus, Record, Source, Status, TollSource, TollStatus};
 pub use sale_events::Context;
 pub use sale_journal::Journal;

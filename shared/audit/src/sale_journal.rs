@@ -1,7 +1,7 @@
 //! The stream of a sale: a sale is saved with its audit records and alerts, and with its cached verdict.
 
 use crate::{
-    journal::{Change, CommitError},
+    journal::{self, Change, CommitError, Committed},
     line::{Line, Place, VERSION, json},
     record::Record,
     stream::{Stream, StreamStore},
@@ -16,6 +16,27 @@ use domain::{
 
 /// The journal of sales.
 pub type Journal<'a> = StreamJournal<'a, dyn SaleStore + 'a>;
+
+impl Journal<'_> {
+    /// As [`StreamJournal::commit`], with a verdict to cache in the same write. A verdict makes a change, as a record does.
+    ///
+    /// # Errors
+    /// As [`StreamJournal::commit`].
+    pub async fn commit_with_verdict<T: Send>(
+        &self,
+        sale: Versioned<Sale>,
+        decide: impl Fn(&mut Sale, Timestamp) -> (Change<T>, Option<Box<CachedVerdict>>) + Send + Sync,
+    ) -> Result<Committed<Self, T>, CommitError> {
+        let decide = |sale: &mut Sale, now| {
+            let (change, mut verdict) = decide(sale, now);
+            if let Some(verdict) = &mut verdict {
+                verdict.smoke = sale.smoke();
+            }
+            (change, verdict)
+        };
+        journal::commit(*self, sale, decide).await
+    }
+}
 
 impl StreamJournal<'_, dyn SaleStore + '_> {
     /// Loads a sale, or starts a new one.
@@ -95,13 +116,10 @@ impl Stream for Sale {
         Some(Self::ordered(self.session_id().clone(), self.received_at()))
     }
 
-    fn complete<T>(&mut self, change: &mut Change<T>, now: Timestamp) {
+    fn complete(&mut self, alerts: &mut Vec<Alert>, now: Timestamp) {
         if self.smoke() {
             // A smoke test reports in its own way.
-            change.alerts.clear();
-        }
-        if let Some(verdict) = &mut change.verdict {
-            verdict.smoke = self.smoke();
+            alerts.clear();
         }
         self.saved(now);
     }
@@ -109,6 +127,7 @@ impl Stream for Sale {
 
 impl StreamStore for dyn SaleStore + '_ {
     type State = Sale;
+    type Beside = CachedVerdict;
 
     async fn save_with(&self, sale: &Sale, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
         SaleStore::save(self, sale, expected, verdict).await

@@ -1,7 +1,8 @@
 //! The journal against ports that fail, lose replies and crash.
 
 use crate::{Change, Journal, Record, Source, Status, hash::sha256};
-use domain::{Sale, SessionId, Timestamp, sale::Fulfilment};
+use domain::{CachedVerdict, Sale, SessionId, Timestamp, sale::Fulfilment};
+use serde_json::json;
 use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, every_single_fault, run};
 
@@ -91,6 +92,25 @@ fn a_conflict_is_decided_again_on_the_newer_sale() {
     let (_, done) = run(journal(&world).commit(stale, fail_once)).unwrap().unwrap().unsettled();
     assert!(!done, "the other step was first");
     assert_eq!(world.state().log.len(), 1);
+}
+
+#[test]
+fn a_verdict_makes_a_change_and_is_saved_with_its_sale_as_a_smoke_tests_or_a_customers() {
+    let verdict = json!({ "verdict": "GREEN", "summary": "Yes." });
+    let document = json!({ "tier": "quick", "query": "q", "verdict": verdict, "cached_at": "t" });
+    let verdict: CachedVerdict = serde_json::from_value(document).unwrap();
+    for smoke in [false, true] {
+        let world = World::default();
+        let sale = run(journal(&world).load(&session(), Timestamp::from_seconds(1))).unwrap().unwrap();
+        let decide = |sale: &mut Sale, _| {
+            *sale = sale.with("smoke", smoke);
+            (Change::nothing(()), Some(Box::new(verdict.clone())))
+        };
+        run(run(journal(&world).commit_with_verdict(sale, decide)).unwrap().unwrap().settle()).unwrap();
+        let state = world.state();
+        assert_eq!(state.sales[&session()].0.smoke(), smoke);
+        assert_eq!(state.cache[&session()], CachedVerdict { smoke, ..verdict.clone() });
+    }
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! The stream of a state with an audit trail, and the lines of its records.
 
 use crate::{
-    journal::Change,
     line::{ChatLine, Place, VERSION, json},
     record::Record,
 };
 use domain::{
-    CachedVerdict, Measurement, Timestamp,
+    Alert, Measurement, Timestamp,
     audit_trail::Audited,
     ports::{SaveError, Store},
 };
@@ -36,8 +35,8 @@ pub trait Stream: Audited {
         Self::unstored(self.id())
     }
 
-    /// Completes a change before it is saved.
-    fn complete<T>(&mut self, _change: &mut Change<T>, _now: Timestamp) {}
+    /// Completes a change of the state, with its alerts, before it is saved.
+    fn complete(&mut self, _alerts: &mut Vec<Alert>, _now: Timestamp) {}
 }
 
 /// A port that stores one kind of state whose records the journal writes.
@@ -45,13 +44,16 @@ pub trait StreamStore: Store<<Self as StreamStore>::State> {
     /// The kind of state.
     type State: Stream;
 
-    /// Saves the state, on condition that the stored version is the expected one. Returns the new version. Only a sale
-    /// has a cached verdict.
+    /// What may be saved in the same write: a sale's cached verdict. `Infallible` for a state that is saved alone.
+    type Beside: Send + Sync;
+
+    /// Saves the state, on condition that the stored version is the expected one. Returns the new version. A store of
+    /// states that are saved alone keeps this form.
     fn save_with(
         &self,
         state: &Self::State,
         expected: u64,
-        _verdict: Option<&CachedVerdict>,
+        _beside: Option<&Self::Beside>,
     ) -> impl Future<Output = Result<u64, SaveError>> + Send {
         async move { self.save(state, expected).await }
     }

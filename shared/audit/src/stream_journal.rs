@@ -3,12 +3,12 @@
 
 use crate::{
     chain,
-    journal::{self, Change, CommitError, Committed, Journaled, Outbox, Ports, Refusal, Unpublished},
+    journal::{self, Change, CommitError, Committed, Effects, Journaled, Outbox, Ports, Refusal, Unpublished},
     record::Record,
     stream::{LoadsById, Stream, StreamStore},
 };
 use domain::{
-    Alert, CachedVerdict, Timestamp,
+    Alert, Timestamp,
     alert::Severity,
     audit_trail::{Audited, StateId},
     ports::{Alerts, AuditLog, Clock, SaveError, StorageError, Versioned},
@@ -67,7 +67,7 @@ impl<'a, P: StreamStore + ?Sized> StreamJournal<'a, P> {
         state: Versioned<P::State>,
         decide: impl Fn(&mut P::State, Timestamp) -> Change<T> + Send + Sync,
     ) -> Result<Committed<StreamJournal<'a, P>, T>, CommitError> {
-        journal::commit(*self, state, decide).await
+        journal::commit(*self, state, |state: &mut P::State, now| (decide(state, now), None)).await
     }
 
     /// Publishes what an earlier step could not; used by steps that find no work.
@@ -80,6 +80,7 @@ impl<'a, P: StreamStore + ?Sized> StreamJournal<'a, P> {
 impl<P: StreamStore + ?Sized> Journaled for StreamJournal<'_, P> {
     type State = P::State;
     type Record = Record;
+    type Beside = P::Beside;
 
     fn ports(&self) -> Ports<'_> {
         Ports { log: self.log, alerts: self.alerts, clock: self.clock }
@@ -98,16 +99,16 @@ impl<P: StreamStore + ?Sized> Journaled for StreamJournal<'_, P> {
         self.load_or(state.id(), || state.renewed()).await
     }
 
-    async fn save(&self, state: &P::State, expected: u64, verdict: Option<&CachedVerdict>) -> Result<u64, SaveError> {
-        self.store.save_with(state, expected, verdict).await
+    async fn save(&self, state: &P::State, expected: u64, beside: Option<&P::Beside>) -> Result<u64, SaveError> {
+        self.store.save_with(state, expected, beside).await
     }
 
-    fn apply<T>(&self, state: &mut P::State, change: &mut Change<T>, now: Timestamp) {
-        for record in &change.records {
+    fn apply(&self, state: &mut P::State, Effects { records, mut alerts }: Effects<Record>, now: Timestamp) {
+        for record in &records {
             chain::append(state, record);
         }
-        state.complete(change, now);
-        state.trail_mut().keep_alerts(change.alerts.drain(..));
+        state.complete(&mut alerts, now);
+        state.trail_mut().keep_alerts(alerts);
     }
 
     fn log_refuses(&self, state: &mut P::State, reason: &Unpublished, now: Timestamp) -> Refusal {

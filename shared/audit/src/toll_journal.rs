@@ -8,12 +8,14 @@ use crate::{
     stream_journal::StreamJournal,
 };
 use domain::{Measurement, Metric, ports::Purchases, toll::Purchase};
+use std::convert::Infallible;
 
 /// The journal of purchases.
 pub type TollJournal<'a> = StreamJournal<'a, dyn Purchases + 'a>;
 
 impl StreamStore for dyn Purchases + '_ {
     type State = Purchase;
+    type Beside = Infallible;
 }
 
 impl LoadsById for dyn Purchases + '_ {}

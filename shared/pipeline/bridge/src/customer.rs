@@ -213,10 +213,9 @@ async fn try_record_unposted(
 }
 
 /// Adds the record of a message that may disclose self-harm, without a word of it.
-fn record<T>(mut change: Change<T>, id: &ExchangeId, disclosed: &Evaluation, now: Timestamp) -> Change<T> {
+fn record<T>(change: Change<T>, id: &ExchangeId, disclosed: &Evaluation, now: Timestamp) -> Change<T> {
     let details = json!({ "bridge_message": id, "authority": disclosed.envelope() });
-    change.records.push(Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } });
-    change
+    change.with_record(Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } })
 }
 
 /// The alert about a message that may disclose self-harm, without a word of it.

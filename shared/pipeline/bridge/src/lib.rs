@@ -98,9 +98,8 @@ fn change(bridge: &Bridge, done: Step, now: Timestamp) -> Change<Step> {
     match done {
         Ok(Some(event)) => {
             let alert = alert(&event, bridge.id(), now);
-            let mut change = Change::recorded(vec![Record::bridge(now, event.clone())], Ok(Some(event)));
-            change.alerts.extend(alert);
-            change
+            let change = Change::recorded(vec![Record::bridge(now, event.clone())], Ok(Some(event)));
+            alert.into_iter().fold(change, Change::alerting)
         }
         unchanged => Change::nothing(unchanged),
     }

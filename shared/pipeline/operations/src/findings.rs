@@ -120,10 +120,12 @@ pub async fn replace(
     let context = Context::at(now).with_evidence(examined.records);
     let settle = |sale: &mut Sale, _| {
         let new = NewVerdict { colour: cached.verdict.verdict, verdict_hash: &hash };
-        let Ok(event) = sale.replace_finding(operator, new, now) else { return Change::nothing(false) };
-        Change { verdict: Some(Box::new(cached.clone())), ..Change::of(&event, &context, true) }
+        let Ok(event) = sale.replace_finding(operator, new, now) else {
+            return (Change::nothing(false), None);
+        };
+        (Change::of(&event, &context, true), Some(Box::new(cached.clone())))
     };
-    let (_, is_settled) = journal.commit(sale, settle).await?.settle().await;
+    let (_, is_settled) = journal.commit_with_verdict(sale, settle).await?.settle().await;
     if is_settled { Ok(()) } else { Err(FindingError::NoFinding.into()) }
 }
 

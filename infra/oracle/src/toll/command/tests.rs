@@ -90,10 +90,10 @@ fn a_purchase_says_what_is_known_of_its_money() {
     let mut sold = doubtful();
     assert!(why(&sold).contains("not confirmed by the chain: look"));
     let change = resolve(&mut sold, &operator, NOW);
-    assert!(change.answer && change.records.len() == 1);
+    assert!(change.answer && change.effects().is_some_and(|effects| effects.records.len() == 1));
     assert_eq!(why(&sold), "sold, not confirmed by the chain, and dealt with");
     let again = resolve(&mut sold, &operator, NOW);
-    assert!(!again.answer && !again.save, "the command says so, and records nothing");
+    assert!(!again.answer && again.effects().is_none(), "the command says so, and records nothing");
     for (untraced, says) in [(false, "nothing was charged"), (true, "look for the money")] {
         let mut lapsed = transferred("c");
         lapsed.lapse(NOW, untraced).unwrap();

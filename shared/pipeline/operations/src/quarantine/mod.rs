@@ -228,10 +228,12 @@ impl Case {
         let context = Context::at(now).with_evidence(records);
         let decide = |sale: &mut Sale, _| {
             // The sale must still be held for the payload that was checked above.
-            let Ok(event) = sale.free(decision, &held, new, operator, now) else { return Change::nothing(false) };
-            Change { verdict: verdict.clone().map(Box::new), ..Change::of(&event, &context, true) }
+            let Ok(event) = sale.free(decision, &held, new, operator, now) else {
+                return (Change::nothing(false), None);
+            };
+            (Change::of(&event, &context, true), verdict.clone().map(Box::new))
         };
-        let (sale, decided) = journal.commit(self.sale, decide).await?.settle().await;
+        let (sale, decided) = journal.commit_with_verdict(self.sale, decide).await?.settle().await;
         if !decided {
             let has_draft = decision == Decision::Replace && sale.value.may_have_draft(now);
             let refused = if has_draft { DecideError::DraftExists } else { DecideError::NotHeld };
