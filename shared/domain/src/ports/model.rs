@@ -13,6 +13,16 @@ pub struct Prompt {
     pub schema: serde_json::Value,
     /// The limit of the reply in tokens, including thinking tokens.
     pub max_output_tokens: u32,
+    /// The longest reply that the instruction asks for, in bytes: about four make a token.
+    pub ordinary_reply_bytes: usize,
+}
+
+impl Prompt {
+    /// Whether this much of a reply is already longer than the instruction asks for.
+    #[must_use]
+    pub const fn is_long(&self, reply: &str) -> bool {
+        reply.len() > self.ordinary_reply_bytes
+    }
 }
 
 /// The model's reply.
@@ -26,7 +36,7 @@ pub struct ModelReply {
     pub status_warning: Option<String>,
 }
 
-/// The reason of an incomplete reply that the model was still writing when the time of its call was over.
+/// The reason of an incomplete reply that was already long, and still being written when the time of its call was over.
 const TIME: &str = "TIME";
 
 /// Why there is no reply.
@@ -74,7 +84,8 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// The model was still writing when the time of its call was over. A model that is silent by then is a [`Self::Timeout`].
+    /// The model was still writing a long reply ([`Prompt::is_long`]) when the time of its call was over. A model that is
+    /// silent by then, or that has written less, is a [`Self::Timeout`].
     #[must_use]
     pub fn cut_by_time() -> Self {
         Self::Incomplete(TIME.to_owned())

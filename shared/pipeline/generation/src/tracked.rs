@@ -32,8 +32,8 @@ struct Call {
     model: String,
     /// When its model was first asked. Further attempts at the same model belong to the same call.
     since: Timestamp,
-    /// When it last wrote something.
-    heard_at: Option<Timestamp>,
+    /// When it last wrote something, if its reply is long ([`Prompt::is_long`]).
+    long_at: Option<Timestamp>,
     is_in_progress: bool,
 }
 
@@ -52,13 +52,13 @@ impl<'a> Tracked<'a> {
         let now = self.clock.now();
         let mut last = self.last();
         let since = last.take().filter(|call| call.model == model).map_or(now, |call| call.since);
-        *last = Some(Call { model: model.to_owned(), since, heard_at: None, is_in_progress: true });
+        *last = Some(Call { model: model.to_owned(), since, long_at: None, is_in_progress: true });
     }
 
-    fn note_text(&self) {
+    fn note_long_text(&self) {
         let now = self.clock.now();
         if let Some(call) = self.last().as_mut() {
-            call.heard_at = Some(now);
+            call.long_at = Some(now);
         }
     }
 
@@ -83,12 +83,12 @@ impl<'a> Tracked<'a> {
 
     /// Records that a time limit dropped the call in progress, if there is one. It counts as a failure if its model had
     /// at least `enough` time; otherwise the next caller makes the half-open call. A model that has written something
-    /// within half of `enough` has delivered a reply, which is longer than the time: it does not fail.
+    /// of a long reply within half of `enough` has delivered one, which is longer than the time: it does not fail.
     pub async fn record_dropped_call(&self, ports: Ports<'_>, policy: &Policy, session: &SessionId, enough: Duration) {
         let dropped = self.last().take().filter(|call| call.is_in_progress);
-        let Some(Call { model, since, heard_at, .. }) = dropped else { return };
+        let Some(Call { model, since, long_at, .. }) = dropped else { return };
         let (circuits, now) = (Circuits { ports, policy, session }, ports.clock.now());
-        if heard_at.is_some_and(|at| now.since(at) < enough / 2) {
+        if long_at.is_some_and(|at| now.since(at) < enough / 2) {
             self.has_delivered.store(true, Ordering::Relaxed);
             circuits.ended(&model, Admitted::Probe, &ModelError::cut_by_time()).await;
         } else if now.since(since) >= enough {
@@ -101,16 +101,19 @@ impl<'a> Tracked<'a> {
     }
 }
 
-/// Passes a model's text on, and notes that it writes.
+/// Passes a model's text on, and notes that it writes a long reply.
 struct Noting<'a> {
     tracked: &'a Tracked<'a>,
+    prompt: &'a Prompt,
     listener: &'a mut dyn Listener,
 }
 
 #[async_trait]
 impl Listener for Noting<'_> {
     async fn hear(&mut self, text: &str) {
-        self.tracked.note_text();
+        if self.prompt.is_long(text) {
+            self.tracked.note_long_text();
+        }
         self.listener.hear(text).await;
     }
 }
@@ -136,7 +139,7 @@ impl Model for Tracked<'_> {
         listener: &mut dyn Listener,
     ) -> Result<ModelReply, ModelError> {
         self.begin(model);
-        let outcome = self.model.stream(model, prompt, &mut Noting { tracked: self, listener }).await;
+        let outcome = self.model.stream(model, prompt, &mut Noting { tracked: self, prompt, listener }).await;
         self.end(&outcome);
         outcome
     }
@@ -153,8 +156,8 @@ mod tests {
     use runtime::Environment;
     use testkit::{Fault, Plan, World, run};
 
-    /// Writes a word and hangs.
-    struct Writing;
+    /// Writes this and hangs.
+    struct Writing(String);
 
     #[async_trait]
     impl Model for Writing {
@@ -168,7 +171,7 @@ mod tests {
             _prompt: &Prompt,
             listener: &mut dyn Listener,
         ) -> Result<ModelReply, ModelError> {
-            listener.hear("A").await;
+            listener.hear(&self.0).await;
             std::future::pending().await
         }
     }
@@ -202,7 +205,8 @@ mod tests {
         run(Circuits { ports, policy: &policy, session: &session }.admit("model-a")).unwrap().unwrap();
         world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
         let (instruction, content) = (String::new(), String::new());
-        let prompt = Prompt { instruction, content, schema: serde_json::Value::Null, max_output_tokens: 1 };
+        let schema = serde_json::Value::Null;
+        let prompt = Prompt { instruction, content, schema, max_output_tokens: 1, ordinary_reply_bytes: 10 };
         assert!(run(tracked.ask("model-a", &prompt)).is_none(), "it hangs");
         world.plan(Plan::none());
         world.advance(Duration::from_secs(seconds));
@@ -222,11 +226,22 @@ mod tests {
 
     /// The asker decides how long a model writes. One that has written nothing for a while has stalled.
     #[test]
-    fn a_dropped_call_of_a_model_that_is_writing_is_no_failure() {
-        let (writing, answered) = dropped_after(Some(&Writing), 2);
+    fn a_dropped_call_of_a_model_that_is_writing_a_long_reply_is_no_failure() {
+        let long = Writing("A".repeat(11));
+        let (writing, answered) = dropped_after(Some(&long), 2);
         assert!(answered && writing.is_fresh(), "{writing:?}");
-        let (stalled, answered) = dropped_after(Some(&Writing), 6);
+        let (stalled, answered) = dropped_after(Some(&long), 6);
         assert_eq!((stalled.failures, stalled.opened_at), (6, Some(Timestamp::from_seconds(1_006))));
         assert!(!answered);
+    }
+
+    /// A model whose ordinary reply is not written in time has become slow, and people are told.
+    #[test]
+    fn a_dropped_call_of_a_model_that_has_written_little_is_that_of_a_silent_one() {
+        let short = Writing("A".repeat(10));
+        for seconds in [2, 6] {
+            let (silent, slow) = (dropped_after(None, seconds), dropped_after(Some(&short), seconds));
+            assert_eq!(slow, silent, "after {seconds} s");
+        }
     }
 }

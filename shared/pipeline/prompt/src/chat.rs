@@ -17,6 +17,9 @@ const STRICTER: &str = include_str!("../prompts/chat_stricter.txt");
 /// Thinking tokens count against this limit, so it is generous: a cut reply is a lost attempt.
 const MAX_OUTPUT_TOKENS: u32 = 4096;
 
+/// Three short paragraphs with five sentences of 130 bytes each.
+const ORDINARY_REPLY_BYTES: usize = 2_000;
+
 /// Builds the prompt of one voice's reply. With `stricter`, the instruction insists on the form once more.
 #[must_use]
 pub fn build_chat_prompt(
@@ -37,6 +40,7 @@ pub fn build_chat_prompt(
             "required": ["reply"],
         }),
         max_output_tokens: MAX_OUTPUT_TOKENS,
+        ordinary_reply_bytes: ORDINARY_REPLY_BYTES,
     }
 }
 

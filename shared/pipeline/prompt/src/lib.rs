@@ -53,6 +53,7 @@ pub fn build_referenced_prompt(
         content: content.to_string(),
         schema: schema(tier),
         max_output_tokens: max_output_tokens(tier),
+        ordinary_reply_bytes: ordinary_reply_bytes(tier),
     }
 }
 
@@ -64,6 +65,7 @@ pub fn build_followup_prompt(memory: &WorkingSet, query: &Query, evaluation: &Ev
         content: document_with_memory(memory, "submission", query.as_str()),
         schema: schema(FOLLOWUP_TIER),
         max_output_tokens: max_output_tokens(FOLLOWUP_TIER),
+        ordinary_reply_bytes: ordinary_reply_bytes(FOLLOWUP_TIER),
     }
 }
 
@@ -80,6 +82,19 @@ const fn max_output_tokens(tier: Tier) -> u32 {
         Tier::Quick => 4096,
         Tier::Full => 8192,
         Tier::Strategy => 12288,
+    }
+}
+
+/// Longer than any reply that follows the instruction, so that a shorter one that our time cuts shows a slow model; and
+/// short enough that a model which writes 200 tokens a second reaches it in five seconds (infra/decisions/models.md).
+const fn ordinary_reply_bytes(tier: Tier) -> usize {
+    match tier {
+        // One sentence.
+        Tier::Quick => 1_000,
+        // Five analyses of at most four sentences.
+        Tier::Full => 3_000,
+        // The same, with five texts of one or two sentences.
+        Tier::Strategy => 4_000,
     }
 }
 

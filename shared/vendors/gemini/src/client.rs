@@ -119,10 +119,10 @@ impl Client {
         Err(error)
     }
 
-    /// Why a stream broke off whose last text came at this time. A model that was still writing at the time-out does
-    /// not fail: the reply is longer than our time.
-    fn broken_off(&self, error: reqwest::Error, written_at: Option<Instant>) -> ModelError {
-        let is_writing = written_at.is_some_and(|at| at.elapsed() < self.timeout / STALLED);
+    /// Why a stream broke off whose reply was last seen to grow at this time, and to be long. A model that was still
+    /// writing such a reply at the time-out does not fail: the reply is longer than our time.
+    fn broken_off(&self, error: reqwest::Error, long_at: Option<Instant>) -> ModelError {
+        let is_writing = long_at.is_some_and(|at| at.elapsed() < self.timeout / STALLED);
         match lost(error) {
             ModelError::Timeout if is_writing => ModelError::cut_by_time(),
             error => error,
@@ -149,15 +149,15 @@ impl Model for Client {
         let name = ModelName::parse(model).ok_or(ModelError::UnknownModel)?;
         let mut response = self.send(&name, "streamGenerateContent?alt=sse", prompt).await?;
         let (mut events, mut streamed, mut length) = (Events::default(), Streamed::default(), 0);
-        let mut written_at = None;
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken_off(error, written_at))? {
+        let mut long_at = None;
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken_off(error, long_at))? {
             length += chunk.len();
             if length > MAX_REPLY_BYTES {
                 return Err(too_long());
             }
             for event in events.feed(&chunk) {
                 if streamed.take(&event)? {
-                    written_at = Some(Instant::now());
+                    long_at = prompt.is_long(streamed.text()).then(Instant::now);
                     listener.hear(streamed.text()).await;
                 }
             }

@@ -28,6 +28,7 @@ fn prompt() -> Prompt {
         content: "Is it?\" } \u{1F341}\r\nX-Evil: 1".into(),
         schema: object!({"type": "object"}),
         max_output_tokens: 4096,
+        ordinary_reply_bytes: 2_000,
     }
 }
 
@@ -282,17 +283,20 @@ async fn a_stream_that_hangs_times_out() {
     assert_eq!(heard.len(), 1);
 }
 
-/// The asker decides how long a reply is, so a long one says nothing about the model.
+/// The asker decides how long a reply is, so a long one says nothing about the model. A short one shows a slow model.
 #[tokio::test]
 async fn a_stream_that_is_cut_while_it_is_written_is_told_from_one_that_stalls() {
-    let part = event(&part("and on "));
-    let (cut, heard) = streamed(Reply::Drip { head: format!("{STREAM}{part}"), part }).await;
-    let Err(error) = cut else { panic!("it never ends") };
-    assert!(matches!(error, ModelError::Incomplete(_)) && !error.is_outage(), "{error:?}");
-    assert!((30..=60).contains(&heard.len()), "{}", heard.len());
+    for (text, is_long) in ["and so on, ".repeat(10), "a".to_owned()].into_iter().zip([true, false]) {
+        let part = event(&part(&text));
+        let (cut, heard) = streamed(Reply::Drip { head: format!("{STREAM}{part}"), part }).await;
+        let Err(error) = cut else { panic!("it never ends") };
+        assert_eq!(matches!(error, ModelError::Incomplete(_)), is_long, "{error:?}");
+        assert_eq!(error.is_outage(), !is_long);
+        assert!((30..=60).contains(&heard.len()), "{}", heard.len());
+        tokio::time::resume();
+    }
     // A comment of the protocol is no text.
-    let head = format!("{STREAM}{}", event(&object!({"candidates": [{"content": {"parts": [{"text": "A"}]}}]})));
-    tokio::time::resume();
+    let head = format!("{STREAM}{}", event(&part(&"A".repeat(2_001))));
     let (stalled, heard) = streamed(Reply::Drip { head, part: ": wait\r\n\r\n".to_owned() }).await;
     assert!(matches!(stalled, Err(ModelError::Timeout)) && heard.len() == 1, "{stalled:?}");
 }
