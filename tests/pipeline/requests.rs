@@ -63,10 +63,11 @@ fn main() {
     let writes = (calls("store.save") - 1.0) * units(sale, 1024.0)
         + 2.0 * (units(sale, 1024.0) + units(verdict, 1024.0) + 1.0)
         + 1.0;
+    // A sale and its verdict are read in a transaction, at twice the units. A verdict that is not there yet is one unit.
     let reads = calls("store.load") * units(sale, 4096.0)
         + calls("breaker.load")
-        + calls("store.load_with_verdict") * units(sale + verdict, 4096.0)
-        + PENDING_POLLS * units(sale, 4096.0);
+        + calls("store.load_with_verdict") * 2.0 * (units(sale, 4096.0) + units(verdict, 4096.0))
+        + PENDING_POLLS * 2.0 * (units(sale, 4096.0) + 1.0);
     // Front page, checkout, webhook, result page, the polls and the reply.
     let http = 4.0 + PENDING_POLLS + 1.0;
     let counted = BTreeMap::from([

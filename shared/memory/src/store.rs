@@ -60,30 +60,31 @@ pub async fn load(
 }
 
 /// The records of a log, without opening them, compared with the head that the store keeps. Their chain is not checked.
+/// A log that does not fit its head is read again: it may have begun between the two reads, or the query may have met
+/// the transaction that moved the head.
 ///
 /// # Errors
 /// [`StoreError::Storage`]; [`StoreError::CutShort`]; [`StoreError::NoHead`]
 pub async fn complete(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>, StoreError> {
-    let mut found = 0;
-    // Records without a head are read twice, because the log may have begun between the two reads.
-    for _ in 0..2 {
-        // Reads the head first, because other writers may append records while the pages are read.
-        let head = logs.head(log_id).await?;
-        let records = records(logs, log_id, head.map(|(head, _)| head)).await?;
-        found = records.len() as u64;
-        let Some((head, hash)) = head else {
-            if records.is_empty() {
-                return Ok(records);
-            }
-            continue;
-        };
-        let at_head = usize::try_from(head).ok().and_then(|head| records.get(head.checked_sub(1)?));
-        if at_head.is_none_or(|record| *record.hash.as_bytes() != hash) {
-            return Err(StoreError::CutShort { found, head });
-        }
-        return Ok(records);
+    match read_to_head(logs, log_id).await {
+        Err(StoreError::CutShort { .. } | StoreError::NoHead { .. }) => read_to_head(logs, log_id).await,
+        read => read,
     }
-    Err(StoreError::NoHead { found })
+}
+
+async fn read_to_head(logs: &dyn MemoryLogs, log_id: &str) -> Result<Vec<Record>, StoreError> {
+    // Reads the head first, because other writers may append records while the pages are read.
+    let head = logs.head(log_id).await?;
+    let records = records(logs, log_id, head.map(|(head, _)| head)).await?;
+    let found = records.len() as u64;
+    let Some((head, hash)) = head else {
+        return if records.is_empty() { Ok(records) } else { Err(StoreError::NoHead { found }) };
+    };
+    let at_head = usize::try_from(head).ok().and_then(|head| records.get(head.checked_sub(1)?));
+    if at_head.is_none_or(|record| *record.hash.as_bytes() != hash) {
+        return Err(StoreError::CutShort { found, head });
+    }
+    Ok(records)
 }
 
 /// The records of a log, without opening them: at least those up to `head`. Without a `head` it is all records, which

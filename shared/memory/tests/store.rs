@@ -176,6 +176,15 @@ fn a_log_that_begins_while_it_is_read_is_whole() {
     assert_eq!(now(store::complete(&stores, LOG)).unwrap().len(), 20);
 }
 
+/// A query beside the transaction that appends may return the log as it was before, although the head has moved.
+#[test]
+fn a_log_whose_query_met_the_append_is_whole() {
+    let (stores, ..) = filled();
+    // The read that reaches the newest record, and the next one, which finds the end of the log.
+    stores.hide_newest(LOG, 2);
+    assert_eq!(now(store::complete(&stores, LOG)).unwrap().len(), 20);
+}
+
 #[test]
 fn erasure_shreds_the_log_and_its_chain_still_verifies() {
     // Crashes before the erasure is written, after it, before the key is destroyed, and after that.

@@ -16,6 +16,8 @@ struct Stored {
     heads: BTreeMap<String, (u64, [u8; 32])>,
     /// The logs whose next read of the head finds none.
     not_begun: BTreeSet<String>,
+    /// How many reads that reach a log's newest record still miss it.
+    hidden: BTreeMap<String, u32>,
     /// `None`: the key is destroyed.
     keys: BTreeMap<String, Option<SubjectKey>>,
     made: u8,
@@ -54,6 +56,11 @@ impl MemoryStores {
     /// The next read of a log's head finds none, as if the log began just after it.
     pub fn begin_after_head(&self, log: &str) {
         self.stored().not_begun.insert(log.to_owned());
+    }
+
+    /// The next reads that reach a log's newest record miss it, as queries beside its transaction may.
+    pub fn hide_newest(&self, log: &str, reads: u32) {
+        self.stored().hidden.insert(log.to_owned(), reads);
     }
 
     /// Loses the head of a log.
@@ -108,9 +115,15 @@ impl MemoryLogs for MemoryStores {
     }
 
     async fn read(&self, log: &str, after: u64) -> Result<Vec<MemoryRecord>, StorageError> {
-        let stored = self.stored();
+        let mut stored = self.stored();
         let records = stored.logs.get(log).map_or(&[][..], Vec::as_slice);
-        Ok(records.iter().filter(|record| record.seq > after).take(PAGE).cloned().collect())
+        let mut page: Vec<_> = records.iter().filter(|record| record.seq > after).take(PAGE).cloned().collect();
+        let reaches_newest = page.last().is_some_and(|last| last.seq == records.len() as u64);
+        if let Some(left) = stored.hidden.get_mut(log).filter(|left| reaches_newest && **left > 0) {
+            *left -= 1;
+            page.pop();
+        }
+        Ok(page)
     }
 
     async fn head(&self, log: &str) -> Result<Option<(u64, [u8; 32])>, StorageError> {

@@ -22,7 +22,7 @@ pub enum CacheEntry {
 pub trait SaleStore: Send + Sync {
     /// The sale, if it exists.
     async fn load(&self, session: &SessionId) -> Result<Option<Versioned<Sale>>, StorageError>;
-    /// The sale and its cached verdict. A sale is never ready without a verdict because both are being saved.
+    /// The sale and its cached verdict as they are at one moment, also while both are being saved.
     async fn load_with_verdict(
         &self,
         session: &SessionId,

@@ -1,8 +1,8 @@
 //! The items of the table: converts records to attributes, and back.
 //!
-//! `pk` is `SESSION#{id}`; `sk` is `SALE` for the record and `VERDICT` for the cached verdict, so one Query reads both.
-//!   One transaction writes both; a Query may see its sale before its verdict. The record is a JSON document beside the
-//!   attributes that conditions and operators need. A circuit's breaker is at `BREAKER#{circuit}`, `BREAKER`.
+//! `pk` is `SESSION#{id}`; `sk` is `SALE` for the record and `VERDICT` for the cached verdict. One transaction
+//!   writes both, and one reads both. The record is a JSON document beside the attributes that conditions and operators
+//!   need. A circuit's breaker is at `BREAKER#{circuit}`, `BREAKER`.
 
 pub(crate) use crate::attributes::{
     Item, SALE, SUBMISSION, VERDICT, item, key, number, numeral, partition, string, text,

@@ -8,7 +8,7 @@ use crate::{
     attempts::{Failure, Step},
     items::{
         Item, SALE, VERDICT, breaker_key, document_item, expects, is_own_write, key, note_item, note_key,
-        parse_breaker, parse_document, parse_note, partition, sale_item, string, submission_item, verdict_item,
+        parse_breaker, parse_document, parse_note, sale_item, submission_item, verdict_item,
     },
 };
 use async_trait::async_trait;
@@ -18,7 +18,6 @@ use domain::{
     alert::Severity,
     breaker::Breaker,
     ports::{Breakers, CacheEntry, Notes, Randomness, SaleStore, SaveError, StorageError, Versioned},
-    sale::Fulfilment,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::{Arc, OnceLock};
@@ -169,22 +168,7 @@ impl SaleStore for DynamoSales {
         session: &SessionId,
     ) -> Result<(Option<Versioned<Sale>>, CacheEntry), StorageError> {
         let step = Step { name: "sale and verdict read", operation: "CACHE_READ", subject: session.reference() };
-        let query = || async {
-            // Without corrupt entries that were set aside: they sort before both, and a page of 1 MB might end with them.
-            let query = self.client().query().table_name(&self.table).consistent_read(true);
-            let query = query
-                .key_condition_expression("pk = :pk AND sk BETWEEN :sale AND :verdict")
-                .expression_attribute_values(":pk", partition(session))
-                .expression_attribute_values(":sale", string(SALE))
-                .expression_attribute_values(":verdict", string(VERDICT));
-            Ok(query.send().await?.items.unwrap_or_default())
-        };
-        let found = self.sale_and_entry(session, &self.connection.call(step, query).await?).await?;
-        let is_ready = |sale: &Versioned<Sale>| matches!(sale.value.fulfilment(), Fulfilment::Ready { .. });
-        if found.1 != CacheEntry::Miss || !found.0.as_ref().is_some_and(is_ready) {
-            return Ok(found);
-        }
-        // The query may have met the transaction that saves both (infra/decisions/stores.md, write confirmation).
+        // A query is not isolated from the transaction that writes both (infra/decisions/stores.md).
         let items = self.snapshot(step, &[key(session, SALE), key(session, VERDICT)]).await?;
         self.sale_and_entry(session, &items).await
     }
