@@ -102,6 +102,10 @@ impl PaidRequest<'_> {
             };
         };
         let found = journal.flush(found).await;
+        // A transaction may have several payers, each with a question of its own. What is owed buys none of them an answer.
+        if found.value.signed().is_none() && matches!(found.value.stage(), Stage::Owed { .. }) {
+            return Ok(self.owed(found).await);
+        }
         if !found.value.is_for(&fingerprint) {
             return Ok(self.repeated(found, reply::other_payload(), OTHER_REQUEST).await);
         }

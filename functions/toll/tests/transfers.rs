@@ -101,8 +101,9 @@ fn the_transfers_of_one_transaction_are_owed_to_their_own_payers() {
         world
     };
     let shared = bundle(50_000, vec![part("0x2", 1_000_000)]);
+    // Each of them asks a question of its own.
     for path in ["/query", "/query/premium"] {
-        assert_eq!(show(&shared, path, TRANSACTION).status(), 409, "{path}");
+        assert_code(&show(&shared, path, TRANSACTION), 409, "owed");
     }
     let found = purchase(&shared).unwrap();
     assert!(matches!(found.next(), Some((List::Humans, _))), "{found:?}");
