@@ -187,17 +187,23 @@ async fn record_unposted(
     }
 }
 
-/// Whether operators are alerted to a message that could not be posted. Nobody has the address of somebody who has
-/// neither accepted an agreement nor a subscription, and such mailboxes cost nothing: all together raise only some alerts
-/// an hour, so that others are still read. What cannot be read or counted is alerted.
+/// Whether operators are alerted to a message that could not be posted. Mailboxes cost nothing, and neither do their
+/// acceptances: the people who have no subscription and whom no operator has let in raise only some alerts an hour
+/// together, so that others are still read. What cannot be read or counted is alerted.
 async fn alerting(ports: Ports<'_>, who: &SubscriberId) -> Alerting {
     let (paid, bridge) =
         futures_util::join!(ports.access.access(who, ports.journal.clock.now()), ports.bridges.load(who));
     let (Ok(paid), Ok(bridge)) = (paid, bridge) else { return Alerting::This };
-    if bridge.value.acceptance().is_some() || paid != Access::default() {
+    // A message was posted under a grant, which a revocation ends and a new acceptance replaces.
+    let was_granted = bridge.value.expires().is_some() || !bridge.value.thread().is_empty();
+    if was_granted || paid != Access::default() {
         return Alerting::This;
     }
-    limits::unreachable_disclosure(ports).await.unwrap_or(Alerting::This)
+    let shared = match bridge.value.acceptance() {
+        Some(_) => limits::UNGRANTED_DISCLOSURES,
+        None => limits::UNREACHABLE_DISCLOSURES,
+    };
+    shared.take(ports).await.unwrap_or(Alerting::This)
 }
 
 async fn deliver(

@@ -71,16 +71,27 @@ async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Resu
     Ok((!is_taken).then(|| Timestamp::from_seconds((number + 1) * seconds).since(now)))
 }
 
-/// The alerts of an hour about disclosures of people whose address nobody has, before one that says that there are more.
-const UNREACHABLE_DISCLOSURES: u32 = 10;
+/// The alerts that a group of people raises together in an hour before one that says that there are more: the name
+/// under which they are counted, and how many.
+pub(crate) struct SharedAlerts(&'static str, u32);
 
-/// Counts a disclosure of somebody whose address nobody has, and returns whether operators are alerted to it.
-pub(crate) async fn unreachable_disclosure(ports: Ports<'_>) -> Result<Alerting, ChatError> {
-    if take(ports, "unreachable-disclosures", HOUR, UNREACHABLE_DISCLOSURES).await?.is_none() {
-        return Ok(Alerting::This);
+/// Disclosures of people whose address nobody has.
+pub(crate) const UNREACHABLE_DISCLOSURES: SharedAlerts = SharedAlerts("unreachable-disclosures", 10);
+
+/// Disclosures of people who have accepted the agreement and have no grant. An acceptance costs no more than a mailbox,
+/// but operators have its address.
+pub(crate) const UNGRANTED_DISCLOSURES: SharedAlerts = SharedAlerts("ungranted-disclosures", 60);
+
+impl SharedAlerts {
+    /// Counts one, and returns whether operators are alerted to it.
+    pub(crate) async fn take(&self, ports: Ports<'_>) -> Result<Alerting, ChatError> {
+        let Self(name, most) = *self;
+        if take(ports, name, HOUR, most).await?.is_none() {
+            return Ok(Alerting::This);
+        }
+        let is_last = take(ports, &format!("more-{name}"), HOUR, 1).await?.is_none();
+        Ok(if is_last { Alerting::Last } else { Alerting::Nothing })
     }
-    let is_last = take(ports, "more-unreachable-disclosures", HOUR, 1).await?.is_none();
-    Ok(if is_last { Alerting::Last } else { Alerting::Nothing })
 }
 
 fn network(key: &SubscriberKey, network: Option<&str>) -> String {

@@ -182,6 +182,34 @@ fn disclosures_of_people_whom_nobody_can_reach_are_all_recorded_and_raise_some_a
     assert_eq!((disclosure_alerts(&world).len(), recorded()), (14, 17), "the next hour");
 }
 
+/// An acceptance costs no more than a mailbox.
+#[test]
+fn disclosures_of_people_without_a_grant_raise_some_alerts_an_hour() {
+    let disclosure = "I want to kill myself";
+    let (world, member) = begun();
+    let ungranted = |n: u64| {
+        let (address, mut asked) = (format!("free{n}@example.com"), acceptance());
+        let cookie = signed_in(&world, &address);
+        asked["email"] = json!(address);
+        assert_eq!(accept(&world, &asked, &cookie).status(), 200);
+        cookie
+    };
+    let ungranted: Vec<_> = (0..62).map(ungranted).collect();
+    let send = |cookie: &str, n| assert_eq!(code(&post(&world, n, disclosure, cookie)), (422, "blocked".to_owned()));
+    ungranted.iter().for_each(|cookie| send(cookie, 1));
+    let raised = disclosure_alerts(&world);
+    let more: Vec<_> = raised.iter().map(|line| line.contains("without an alert: oracle bridge list")).collect();
+    assert_eq!(more, [vec![false; 60], vec![true]].concat(), "{raised:?}");
+    let recorded = world.state().log.values().filter(|line| line.contains("authority_evaluated")).count();
+    assert_eq!(recorded, 62);
+    // Also of somebody who accepts again after the grant has ended.
+    revoke(&world);
+    send(&member, 2);
+    assert_eq!(accept(&world, &acceptance(), &member).status(), 200);
+    send(&member, 3);
+    assert_eq!(disclosure_alerts(&world).len(), 63, "whom operators know");
+}
+
 #[test]
 fn a_grant_ends_by_itself() {
     let (world, _) = granted();

@@ -189,12 +189,17 @@ async fn try_record_unposted(
     alerting: Alerting,
 ) -> Result<(), BridgeError> {
     let decide = |bridge: &mut Bridge, now| {
-        let what_to_do = match bridge.acceptance() {
-            Some(_) => "write to the member".to_owned(),
+        let (what_to_do, others) = match bridge.acceptance() {
+            Some(_) => ("write to the member".to_owned(), ": oracle bridge list has all who wait for a grant"),
             // The address comes with an acceptance. A subscriber's is at Stripe too.
-            None => format!("no address is known here; Stripe's customer: oracle subscriptions show {}", who.prefix()),
+            None => {
+                (format!("no address is known here; Stripe's customer: oracle subscriptions show {}", who.prefix()), "")
+            }
         };
-        let more = if alerting == Alerting::Last { "; more of this hour are recorded without an alert" } else { "" };
+        let more = match alerting {
+            Alerting::Last => format!("; more of this hour are recorded without an alert{others}"),
+            Alerting::This | Alerting::Nothing => String::new(),
+        };
         let detail = format!("it could not be posted and is not kept: {what_to_do}{more}");
         let change = record(Change::recorded(Vec::new(), ()), id, disclosed, now);
         if alerting == Alerting::Nothing { change } else { change.alerting(disclosure(bridge.id(), &detail, now)) }
