@@ -149,7 +149,7 @@ fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<Strin
 
 /// POST: adds a message to the thread. Repeating the same id and text changes nothing. A message that may disclose
 /// self-harm is posted too, because a person reads the thread; its reply is the sources of help. If it cannot be posted,
-/// the reply is the same, and operators are alerted that they cannot read it, up to a limit a day.
+/// the reply is the same, and operators are alerted that they cannot read it, up to a limit a day, as [`alerting`] says.
 pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
     let (id, message, locale) = match parse_message(request) {
         Ok(parsed) => parsed,
@@ -167,8 +167,9 @@ pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request
     Refusal::of(&disclosed).map_or(delivered, |refusal| Ok(Reply::json(422, &json!(refusal))))
 }
 
-/// Records a message that may disclose self-harm and could not be posted, and alerts operators. Anybody who is signed
-/// in can send such messages at no cost, so only some of a day's are recorded. If they cannot be counted, each is.
+/// Records a message that may disclose self-harm and could not be posted, and alerts operators as [`alerting`] says.
+/// Anybody who is signed in can send such messages at no cost, so only some of a day's are recorded. If they cannot be
+/// counted, each is.
 async fn record_unposted(
     ports: Ports<'_>,
     who: &SubscriberId,

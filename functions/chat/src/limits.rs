@@ -37,8 +37,8 @@ pub(crate) const MESSAGE: Limit = Limit("bridge", HOUR, 30);
 /// Acceptances of the Bridge's agreement: each is work for an operator.
 pub(crate) const ACCEPTANCE: Limit = Limit("agreement", DAY, 5);
 
-/// Messages that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a record and an alert.
-/// As many as the declined messages of the chat that are recorded.
+/// Messages that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a record, and of which
+/// some raise an alert. As many as the declined messages of the chat that are recorded.
 pub(crate) const UNPOSTED_DISCLOSURE: Limit = Limit("bridge-disclosure", DAY, MOST_DECLINES_A_DAY);
 
 /// Erasures of a memory: each leaves records that stay for years.

@@ -156,8 +156,8 @@ pub enum Alerting {
     Nothing,
 }
 
-/// Records a message that may disclose self-harm and could not be posted, and alerts operators. The text is not kept. If the
-/// Bridge can be neither read nor written, the alert is raised without a record.
+/// Records a message that may disclose self-harm and could not be posted, and alerts operators as `alerting` says. The
+/// text is not kept. If the Bridge can be neither read nor written, the alert is raised without a record.
 ///
 /// # Errors
 /// [`BridgeError`]: there may be no record.
