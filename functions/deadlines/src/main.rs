@@ -3,7 +3,7 @@
 use aws::DynamoMemoryLogs;
 use backend::{Backend, QueueName};
 use deadlines::{Ports, Settings, handle};
-use domain::notebooks;
+use domain::{notebooks, ports::Notes};
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
@@ -14,7 +14,8 @@ fn main() -> Result<(), Error> {
         let (data, mailbox) = (backend.sale_data()?, backend.mailbox()?);
         let clients = backend.settlement_clients()?;
         let (facilitator, node) = (&clients.facilitator, &clients.node);
-        let settlements = Some(settlement::Ports { journal: stores.toll_journal(), facilitator, node });
+        let settlements = settlement::Ports { journal: stores.toll_journal(), facilitator, node };
+        let notes: &dyn Notes = &stores.sales;
         let logs = DynamoMemoryLogs(&stores.sales);
         let keys = backend.subject_keys(&stores.sales)?;
         let memories = forgetting::Ports {
@@ -32,7 +33,7 @@ fn main() -> Result<(), Error> {
         };
         let notebooks: Vec<_> = notebooks::without_schedule().map(|name| stores.function_journal(name)).collect();
         let ports = Ports {
-            settlements,
+            settlements: Some((settlements, notes)),
             memories,
             notebooks: &notebooks,
             letters,

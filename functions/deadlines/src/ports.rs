@@ -1,7 +1,7 @@
 //! The ports of the function.
 
 use audit::{FunctionJournal, Journal};
-use domain::ports::{AlertSummaries, Ledger, Meter, OpenSales, Payments, Queue, SaleData, StoredMails};
+use domain::ports::{AlertSummaries, Ledger, Meter, Notes, OpenSales, Payments, Queue, SaleData, StoredMails};
 
 /// The ports that the function uses.
 #[derive(Clone, Copy)]
@@ -19,8 +19,9 @@ pub struct Ports<'a> {
     pub stored_mails: &'a dyn StoredMails,
     pub meter: &'a dyn Meter,
     pub summaries: &'a dyn AlertSummaries,
-    /// Purchases in USDC, also if none are sold any more; `None` in simulations without them.
-    pub settlements: Option<settlement::Ports<'a>>,
+    /// Purchases in USDC, also if none are sold any more, and the note of the reminder of them; `None` in simulations
+    /// without them.
+    pub settlements: Option<(settlement::Ports<'a>, &'a dyn Notes)>,
     /// Memories of the chat whose erasure was interrupted.
     pub memories: forgetting::Ports<'a>,
     /// The notebooks whose next step no schedule starts.

@@ -31,8 +31,8 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
         }
         add(&mut report, handle_due_sales(ports, settings, work, share).await, work.as_str());
     }
-    if let Some(settlements) = ports.settlements {
-        add(&mut report, settlement::run(settlements).await, "purchases in USDC");
+    if let Some((settlements, notes)) = ports.settlements {
+        add(&mut report, settlement::run(settlements, notes).await, "purchases in USDC");
     }
     add(&mut report, forgetting::run(ports.memories).await, "erasures of memories");
     let published = unpublished::publish(ports.memories.journal, ports.notebooks).await;

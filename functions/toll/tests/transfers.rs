@@ -6,7 +6,7 @@ mod support;
 use domain::toll::{List, Paid, PaidBy, SEVERAL, Stage};
 use std::time::Duration;
 use support::*;
-use testkit::{Fault, Plan};
+use testkit::{Fault, Plan, World};
 
 /// A node that lags behind does not have a transfer that another one has shown.
 #[test]
@@ -182,7 +182,40 @@ fn what_waits_for_a_human_is_read_once_a_day_with_an_alert() {
         world.advance(Duration::from_secs(seconds));
         assert_eq!(look(&world).unwrap().due, due, "{seconds}");
     }
-    assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains("waits for a human")).count(), 2);
+    let reminders = reminders(&world);
+    assert!(reminders.len() == 2 && reminders[0].contains("for a human for 24 h: a payment"), "{reminders:?}");
+}
+
+/// The reminders that operators got.
+fn reminders(world: &World) -> Vec<String> {
+    let state = world.state();
+    let lines = state.alerts.iter().map(|alert| alert.line.clone());
+    lines.filter(|line| line.contains("waits for a human")).collect()
+}
+
+/// However many there are and however slow the store is, the next run repeats no reminder.
+#[test]
+fn a_reminder_is_one_note_and_changes_no_purchase() {
+    let world = world();
+    for number in 0..2 {
+        let transaction = format!("0x{number:064x}");
+        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
+        assert_eq!(show(&world, "/query", &transaction).status(), 409);
+    }
+    world.advance(Duration::from_secs(86_400));
+    world.plan(Plan::none().whenever("purchases.save", Fault::Fail));
+    for _ in 0..2 {
+        assert_eq!(look(&world).unwrap().failed, 0);
+        world.advance(Duration::from_secs(300));
+    }
+    let raised = reminders(&world);
+    assert!(raised.len() == 1 && raised[0].contains("h, and 1 other: a payment"), "{raised:?}");
+    // A reminder that cannot be noted is repeated, and is not a failure.
+    world.advance(Duration::from_secs(86_400));
+    world.plan(Plan::none().whenever("notes.save", Fault::Fail));
+    for expected in [2, 3] {
+        assert_eq!((look(&world).unwrap().failed, reminders(&world).len()), (0, expected));
+    }
 }
 
 /// Otherwise whoever sends many small transfers fills the operators' mailboxes every day.
@@ -198,10 +231,8 @@ fn a_hundred_owed_payments_are_reminded_of_in_one_alert_a_day() {
     for _ in 0..72 {
         look_after(&world, 3_600);
     }
-    let state = world.state();
-    let lines = state.alerts.iter().map(|alert| alert.line.as_str());
-    let reminders: Vec<_> = lines.filter(|line| line.contains("waits for a human")).collect();
-    assert!(reminders.len() == 3 && reminders.iter().all(|line| line.contains("99 others")), "{reminders:?}");
+    let raised = reminders(&world);
+    assert!(raised.len() == 3 && raised.iter().all(|line| line.contains("h, and 99 others: ")), "{raised:?}");
 }
 
 /// However many wait for a human, an agent's payment is decided first.

@@ -156,7 +156,7 @@ pub fn send_to(world: &World, pay_to: Option<Address>, request: Request) -> Repl
 
 pub fn look(world: &World) -> Option<domain::due::Report> {
     let journal = TollJournal { store: world, log: world, alerts: world, clock: world };
-    run(settlement::run(settlement::Ports { journal, facilitator: world, node: world }))?.ok()
+    run(settlement::run(settlement::Ports { journal, facilitator: world, node: world }, world))?.ok()
 }
 
 /// Looks after that many seconds.

@@ -131,7 +131,7 @@ impl Site {
 
     pub fn look(&self) -> Option<domain::due::Report> {
         let ports = settlement::Ports { journal: self.journal(), facilitator: self, node: self };
-        run(settlement::run(ports))?.ok()
+        run(settlement::run(ports, &self.world))?.ok()
     }
 
     /// The schedule looks; `request` arrives and is answered while it waits for this call.

@@ -131,5 +131,7 @@ mod tests {
             assert_eq!(Offer::at(offer.path()), Some(offer));
         }
         assert_eq!(Offer::at("/query/"), None);
+        // The least amount that is given back (functions/toll).
+        assert_eq!(Offer::ALL.map(Offer::price).into_iter().min(), Some(Offer::Query.price()));
     }
 }

@@ -75,9 +75,6 @@ pub struct Purchase {
     /// When the schedule last looked at it and could change nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     looked_at: Option<Timestamp>,
-    /// When operators were last reminded of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    reminded_at: Option<Timestamp>,
     #[serde(default)]
     repeated: u32,
     /// The attempts at an answer in which a model delivered a reply that is unusable.
@@ -109,7 +106,6 @@ impl Purchase {
             received_at,
             stage: Stage::Unanswered,
             looked_at: None,
-            reminded_at: None,
             repeated: 0,
             unanswered: 0,
             trail: AuditTrail::new(),

@@ -1,77 +1,80 @@
 //! The reminder of the purchases that wait for a human.
 
 use crate::Ports;
-use audit::Change;
 use domain::{
-    Alert, SessionId, StepError, Timestamp,
+    Alert, Timestamp,
     alert::Severity,
     due::Report,
-    ports::StorageError,
+    ports::{Notes, StorageError},
     toll::{List, Purchase, Stage},
 };
-use std::time::Duration;
+use serde_json::{Value, json};
 
-/// The most time of one run for reminders. They come after the settlements and have a share of their own, so that neither
-/// keeps the other from its turn, however many there are.
-const REMINDERS: Duration = Duration::from_secs(10);
+/// The note with the time of the last reminder.
+const NOTE: &str = "toll-reminder";
 
-/// The time between two reminders of operators.
+/// The time between two reminders of operators, in milliseconds.
 const REMIND_AFTER: i64 = 24 * 3_600_000;
 
-/// Alerts operators once a day to the purchases that wait for them: when the most urgent one is due, to all of them in one
-/// alert. One alert for each would let whoever sends many small transfers fill the operators' mailboxes every day.
-pub(crate) async fn remind(ports: Ports<'_>) -> Result<Report, StorageError> {
-    let (store, clock) = (ports.journal.store, ports.journal.clock);
-    let now = clock.now();
-    let (until, a_day_ago) = (now.plus(REMINDERS), Timestamp::from_millis(now.as_millis() - REMIND_AFTER));
-    let due = store.listed(List::Humans, a_day_ago).await?.len();
-    let mut report = Report { due, ..Report::default() };
-    if due == 0 {
+/// Alerts operators once a day to all purchases that wait for them, in one alert, as soon as one has waited for a day.
+/// One alert for each would let whoever sends many small transfers fill the operators' mailboxes every day.
+pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes) -> Result<Report, StorageError> {
+    let store = ports.journal.store;
+    let now = ports.journal.clock.now();
+    let a_day_ago = Timestamp::from_millis(now.as_millis() - REMIND_AFTER);
+    let mut report = Report::default();
+    let overdue = store.listed(List::Humans, a_day_ago).await?;
+    if overdue.is_empty() {
         return Ok(report);
     }
-    let waiting = store.listed(List::Humans, now).await?;
-    let others = waiting.len().saturating_sub(1);
-    let mut is_raised = false;
-    for (place, id) in waiting.iter().enumerate() {
-        // The list lags behind: all that were due may have their reminder.
-        if !is_raised && place >= due {
-            break;
-        }
-        if clock.now() >= until {
-            report.left += due.saturating_sub(place);
-            break;
-        }
-        match remind_of(ports, id, (!is_raised).then_some(others)).await {
-            Ok(is_reminded) => is_raised |= is_reminded,
+    let note = notes.load(NOTE).await?;
+    if note.value.as_deref().and_then(reminded_at).is_some_and(|at| at > a_day_ago) {
+        return Ok(report);
+    }
+    let others = store.listed(List::Humans, now).await?.len().saturating_sub(1);
+    for id in overdue {
+        report.due += 1;
+        let purchase = match store.load(&id).await {
+            Ok(Some(found)) => found.value,
+            Ok(None) => continue,
             Err(error) => {
-                tracing::error!(purchase = id.reference(), %error, "the reminder is still due");
+                tracing::error!(purchase = id.reference(), %error, "operators are not reminded of it");
                 report.failed += 1;
+                continue;
             }
+        };
+        // The list lags behind the purchases.
+        let Some((List::Humans, since)) = purchase.due() else { continue };
+        ports.journal.alerts.raise(reminder(&purchase, since, others, now)).await;
+        // Saved afterwards: a run that ends in between leads to a second reminder, and not to none.
+        let document = json!({ "reminded_at": now }).to_string();
+        if let Err(error) = notes.save(NOTE, &document, note.version).await {
+            tracing::warn!(%error, "the reminder is not noted, and the next run repeats it");
         }
+        break;
     }
     Ok(report)
 }
 
-/// Records that operators are reminded of a purchase. With the number of the others on the list, it alerts them, unless
-/// the purchase's last reminder is younger than a day. Returns whether it waits for them.
-async fn remind_of(ports: Ports<'_>, id: &SessionId, others: Option<usize>) -> Result<bool, StepError> {
-    let Some(purchase) = ports.journal.store.load(id).await? else { return Ok(false) };
-    let decide = |purchase: &mut Purchase, now: Timestamp| {
-        let Some(others) = others else {
-            return purchase.remind_early(now).map_or_else(|_| Change::nothing(false), |_| Change::save(true));
-        };
-        let Ok(since) = purchase.remind(now) else { return Change::nothing(false) };
-        let what = match purchase.stage() {
-            Stage::Settled { .. } => "a settlement is not confirmed by the chain",
-            Stage::Lapsed { .. } => "a payment in USDC cannot be traced: look for the money",
-            _ if purchase.payers().is_empty() => "a payment in USDC has no answer: give it back",
-            _ => "a transaction of several payers has no answer: give each payer's part back",
-        };
-        let hours = now.since(since).as_secs() / 3600;
-        let detail = format!("waits for a human for {hours} h, and {others} others: {what} (oracle toll list)");
-        let subject = purchase.id().reference();
-        let alert = Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", subject, &detail);
-        Change::save(true).alerting(alert)
+fn reminded_at(document: &str) -> Option<Timestamp> {
+    let note: Value = serde_json::from_str(document).ok()?;
+    serde_json::from_value(note.get("reminded_at")?.clone()).ok()
+}
+
+/// The alert about the purchase that has waited longest, with the number of the others.
+fn reminder(purchase: &Purchase, since: Timestamp, others: usize, now: Timestamp) -> Alert {
+    let what = match purchase.stage() {
+        Stage::Settled { .. } => "a settlement is not confirmed by the chain",
+        Stage::Lapsed { .. } => "a payment in USDC cannot be traced: look for the money",
+        _ if purchase.payers().is_empty() => "a payment in USDC has no answer: give it back",
+        _ => "a transaction of several payers has no answer: give each payer's part back",
     };
-    Ok(ports.journal.commit(purchase, decide).await?.settle().await.1)
+    let others = match others {
+        0 => String::new(),
+        1 => ", and 1 other".to_owned(),
+        others => format!(", and {others} others"),
+    };
+    let hours = now.since(since).as_secs() / 3600;
+    let detail = format!("waits for a human for {hours} h{others}: {what} (oracle toll list)");
+    Alert::about("ORACLE-TOLL", Severity::Critical, now, "SETTLEMENT", purchase.id().reference(), &detail)
 }

@@ -11,7 +11,7 @@ use domain::{
     alert::Severity,
     audit_trail::Audited,
     due::{self, Report},
-    ports::{PaymentUse, StorageError, Transfer, Versioned},
+    ports::{Notes, PaymentUse, StorageError, Transfer, Versioned},
     toll::{List, Paid, Purchase, Stage},
 };
 use serde_json::json;
@@ -21,16 +21,20 @@ use std::{collections::BTreeSet, time::Duration};
 /// lag behind the chain.
 const NODE_RETRY_PERIOD: Duration = Duration::from_secs(24 * 3600);
 
-/// The most time of one run for open settlements; the rest waits for the next run.
-const SHARE: Duration = Duration::from_secs(50);
+/// The most time of one run; the rest waits for the next run.
+const SHARE: Duration = Duration::from_secs(60);
 
-/// Handles every due purchase, and reminds operators. A purchase that fails does not hold up any other.
+/// The part of it that open settlements leave to the reminder.
+const REMINDER: Duration = Duration::from_secs(10);
+
+/// Handles every due purchase, and reminds operators, whose last reminder is noted. A purchase that fails does not hold
+/// up any other.
 ///
 /// # Errors
 /// [`StorageError`] when a list cannot be read.
-pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
+pub async fn run(ports: Ports<'_>, notes: &dyn Notes) -> Result<Report, StorageError> {
     let mut report = settle_due(ports).await?;
-    report += remind(ports).await?;
+    report += remind(ports, notes).await?;
     Ok(report)
 }
 
@@ -39,7 +43,7 @@ pub async fn run(ports: Ports<'_>) -> Result<Report, StorageError> {
 async fn settle_due(ports: Ports<'_>) -> Result<Report, StorageError> {
     let clock = ports.journal.clock;
     let now = clock.now();
-    let until = now.plus(SHARE);
+    let until = now.plus(SHARE - REMINDER);
     let (mut report, mut seen) = (Report::default(), BTreeSet::new());
     loop {
         let mut found = ports.journal.store.listed(List::Machines, now).await?;

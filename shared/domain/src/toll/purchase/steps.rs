@@ -24,9 +24,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// The schedule publishes the records that an invocation has left after this time.
 const PUBLISH_AFTER: Duration = Duration::from_secs(60);
 
-/// The time between two reminders of operators.
-const REMIND_AFTER: Duration = Duration::from_secs(24 * 3600);
-
 /// How long a transfer that was made beforehand can buy an answer; after that its money goes back.
 const TRANSFER_HOLDS: Duration = Duration::from_secs(3600);
 
@@ -200,32 +197,6 @@ impl Purchase {
         self.looked_at = Some(now);
     }
 
-    /// Records that operators are reminded of it. Returns since when it waits for them.
-    ///
-    /// # Errors
-    /// [`Refused`] when it waits for no human, or the last reminder is younger than a day.
-    pub fn remind(&mut self, now: Timestamp) -> Result<Timestamp, Refused> {
-        match self.due() {
-            Some((List::Humans, last)) if now >= last.plus(REMIND_AFTER) => self.remind_early(now),
-            _ => Err(Refused),
-        }
-    }
-
-    /// As [`Purchase::remind`], however young the last reminder is: operators are reminded of another one as well.
-    ///
-    /// # Errors
-    /// [`Refused`] when it waits for no human.
-    pub fn remind_early(&mut self, now: Timestamp) -> Result<Timestamp, Refused> {
-        let (Some((List::Humans, _)), Stage::Settled { at, .. } | Stage::Lapsed { at, .. } | Stage::Owed { at, .. }) =
-            (self.due(), &self.stage)
-        else {
-            return Err(Refused);
-        };
-        let since = *at;
-        self.reminded_at = Some(now);
-        Ok(since)
-    }
-
     /// The time from which the payment cannot be settled, by the chain's clock too.
     #[must_use]
     pub fn lapses_at(&self) -> Timestamp {
@@ -261,9 +232,7 @@ impl Purchase {
             Stage::Settled { at, confirmed: false, doubtful: false, .. } => machines(at.plus(CONFIRM_AFTER)),
             Stage::Settled { at, doubtful: true, resolved: false, .. }
             | Stage::Lapsed { at, untraced: true, resolved: false }
-            | Stage::Owed { at, resolved: false, .. } => {
-                Some((List::Humans, self.reminded_at.map_or(*at, |reminded| reminded.max(*at))))
-            }
+            | Stage::Owed { at, resolved: false, .. } => Some((List::Humans, *at)),
             Stage::Settled { .. } | Stage::Lapsed { .. } | Stage::Owed { .. } => None,
         }
     }
