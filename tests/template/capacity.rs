@@ -86,6 +86,9 @@ fn reports_of_the_smoke_test_are_kept_thirty_days() {
 /// about them, fit into the timeout of every function.
 fn store_calls_are_bounded(template: &Template) -> Vec<String> {
     const ALERT_MS: u64 = 5_000;
+    // The pauses before repetitions after another process's transaction (shared/platform/aws/src/attempts.rs), which
+    // answers within milliseconds.
+    const CONFLICTS_MS: u64 = 3 * 50;
     let figure = |value: &serde_json::Value| {
         let default = &template.section("Parameters")[target(value).unwrap_or_default()]["Default"];
         number(value).or_else(|| number(default)).unwrap_or(u64::MAX / 100)
@@ -96,7 +99,7 @@ fn store_calls_are_bounded(template: &Template) -> Vec<String> {
         let own = &function["Properties"]["Environment"]["Variables"];
         let setting = |name: &str| figure(if own[name].is_null() { &shared[name] } else { &own[name] });
         let (timeout, retries) = (setting("CACHE_CONNECT_TIMEOUT_MS"), setting("CACHE_RETRY_COUNT"));
-        let call = (retries + 1) * timeout + retries * setting("CACHE_RETRY_DELAY_MS");
+        let call = (retries + 1) * timeout + retries * setting("CACHE_RETRY_DELAY_MS") + CONFLICTS_MS;
         let limit = number(&function["Properties"]["Timeout"]).unwrap_or(0) * 1_000;
         if 2 * call + ALERT_MS > limit {
             found.push(format!("{id}: two calls of a store that does not answer take {} ms of {limit}", 2 * call));
@@ -109,7 +112,10 @@ fn store_calls_are_bounded(template: &Template) -> Vec<String> {
 fn a_store_that_does_not_answer_leaves_time_to_say_so() {
     let rule = store_calls_are_bounded;
     let timeout = "Environment/Variables/CACHE_CONNECT_TIMEOUT_MS";
-    assert_rule(rule, change("CheckoutFunction", timeout, "4000"), "CheckoutFunction: two calls of a store");
+    // 3,500 would do without the repetitions after a transaction.
+    for milliseconds in ["4000", "3500"] {
+        assert_rule(rule, change("CheckoutFunction", timeout, milliseconds), "CheckoutFunction: two calls of a store");
+    }
 }
 
 #[test]
