@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use domain::{
     Timestamp,
     ports::{Clock, Node, PaymentUse, StorageError, Transfer},
-    toll::{PaidBy, SignedPayment},
+    toll::SignedPayment,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -244,14 +244,6 @@ fn time(block: &Block) -> Timestamp {
     Timestamp::from_seconds(i64::try_from(block.timestamp).unwrap_or(0))
 }
 
-fn other(received: Received, is_late: bool) -> Transfer {
-    Transfer::Other { payer: format!("{:#x}", received.from), amount: received.amount, is_late }
-}
-
-fn paid_by(received: Received) -> PaidBy {
-    PaidBy { payer: format!("{:#x}", received.from), amount: received.amount }
-}
-
 fn malformed(what: &'static str) -> StorageError {
     failed(format!("{what} is malformed"))
 }
@@ -291,9 +283,11 @@ impl Node for NodeClient {
             Err(error @ (TransferError::Unknown | TransferError::Unconfirmed(_))) => {
                 Transfer::Unconfirmed(error.to_string())
             }
-            Err(TransferError::Several(received)) => Transfer::Several(received.into_iter().map(paid_by).collect()),
-            Err(TransferError::Amount(received)) => other(received, false),
-            Err(TransferError::TooOld(received)) => other(received, true),
+            Err(TransferError::Several(received)) => {
+                Transfer::Several(received.iter().map(Received::paid_by).collect())
+            }
+            Err(TransferError::Amount(received)) => received.other(false),
+            Err(TransferError::TooOld(received)) => received.other(true),
             Err(TransferError::Signed { received: Received { from, amount }, nonce }) => {
                 Transfer::Signed { payer: format!("{from:#x}"), nonce: format!("{nonce:#x}"), amount }
             }

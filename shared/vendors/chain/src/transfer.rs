@@ -2,7 +2,7 @@
 
 use crate::{network::Network, payment::Price};
 use alloy_primitives::{Address, B256, U64, U256, b256};
-use domain::Timestamp;
+use domain::{Timestamp, ports, toll::PaidBy};
 use serde::Deserialize;
 use std::{collections::BTreeMap, time::Duration};
 
@@ -106,6 +106,16 @@ pub struct Received {
 impl Received {
     fn new(from: Address, amount: U256) -> Self {
         Self { from, amount: u64::try_from(amount).unwrap_or(u64::MAX) }
+    }
+
+    /// A payer's part of a transaction with several transfers.
+    pub(crate) fn paid_by(&self) -> PaidBy {
+        PaidBy { payer: format!("{:#x}", self.from), amount: self.amount }
+    }
+
+    /// A transfer that does not pay what was asked for, or came too late.
+    pub(crate) fn other(self, is_late: bool) -> ports::Transfer {
+        ports::Transfer::Other { payer: format!("{:#x}", self.from), amount: self.amount, is_late }
     }
 }
 

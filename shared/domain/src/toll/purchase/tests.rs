@@ -73,7 +73,6 @@ fn what_is_settled_is_never_lapsed_and_money_without_an_answer_is_owed() {
     let mut untraced = purchase();
     untraced.lapse(at(160), true).unwrap();
     assert_eq!(untraced.next(), Some((List::Humans, at(160))), "the money may be here");
-    assert_eq!(untraced.remind(at(160 + 86_400)), Ok(at(160)));
     untraced.resolve().unwrap();
     assert_eq!((untraced.next(), untraced.resolve()), (None, Err(Refused)));
 }
