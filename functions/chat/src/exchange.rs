@@ -132,8 +132,11 @@ async fn claim_exchange(
         let now = ports.journal.clock.now();
         let (account, access) = futures_util::join!(ports.journal.load(who), bridge::access(ports, who, now));
         let (mut account, mut access) = (account?, access?);
+        let had_erasure = is_again || account.value.is_erasing();
         if account.value.is_erasing() {
             account = account_memory::finish(ports, account).await?;
+        }
+        if had_erasure {
             // The erasure ended the Bridge's access, which may have been read before.
             access = bridge::access(ports, who, now).await?;
         }

@@ -341,17 +341,20 @@ fn the_first_message_after_an_interrupted_erasure_is_a_free_one() {
 /// An erasure that begins after the access was read and before the claim ends the Bridge's access.
 #[test]
 fn an_exchange_that_becomes_free_counts_once_for_its_network() {
-    for is_granted in [true, false] {
+    for (is_granted, is_late) in [(true, false), (false, false), (true, true)] {
         let (world, cookie) = begun();
         if !is_granted {
             revoke(&world);
         }
-        let mut saves = 0;
+        let (mut saves, mut loads) = (0, 0);
         let surroundings: Surroundings = Box::new(move |name, _| {
             saves += usize::from(name == "accounts.save");
+            loads += usize::from(name == "accounts.load");
             let before = match name {
                 // The exchange's claim comes after the erasure has begun, and before it ends.
                 "accounts.save" if saves == 1 => Duration::from_millis(100),
+                // The claim after it reads the account when the erasure has ended, and the access before.
+                "accounts.load" if is_late && loads == 4 => Duration::from_millis(400),
                 "bridges.save" => Duration::from_millis(200),
                 _ => Duration::from_millis(1),
             };
@@ -363,7 +366,7 @@ fn an_exchange_that_becomes_free_counts_once_for_its_network() {
         assert_eq!(body(answered)["free_left"], 2, "{}", answered.body());
         let state = world.state();
         let free: Vec<_> = state.allowances.iter().filter(|(name, _)| name.starts_with("free/")).collect();
-        assert!(matches!(free[..], [(_, 1)]), "granted {is_granted}: {free:?}");
+        assert!(matches!(free[..], [(_, 1)]), "granted {is_granted}, late {is_late}: {free:?}");
     }
 }
 

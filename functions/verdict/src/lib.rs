@@ -1,6 +1,6 @@
 //! The verdict function: turns paid orders into cached verdicts and ordered mails.
 //!
-//! claim → confirm the payment → model → crosscheck → gate 1 → cache with its audit records → archive → mail.
+//! claim → confirm the payment → model → crosscheck → gate 1 → cache with its audit records → archive and mail.
 
 mod fulfil;
 mod handle;
