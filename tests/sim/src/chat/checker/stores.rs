@@ -28,6 +28,9 @@ impl Checker {
     /// Checks the stores after the faults have ended and every person has called again.
     pub(in crate::chat) fn at_rest(&self, world: &World) -> Checked {
         let state = world.state();
+        // First, because the checks below count the log's records.
+        let damage = state.log_damage();
+        Promise::Recorded.require(damage.is_empty(), || format!("the log is damaged: {damage:?}"))?;
         let records: Vec<Value> = state.log.values().filter_map(|line| serde_json::from_str(line).ok()).collect();
         for (person, subscriber) in self.subscribers.iter().enumerate() {
             let Some((account, _)) = state.accounts.get(subscriber) else { continue };
@@ -73,8 +76,6 @@ impl Checker {
             let waiting = known.trail().outbox().len();
             Promise::Recorded.require(waiting == 0, || format!("{waiting} records of {subscriber:?} wait"))?;
         }
-        let damage = state.log_damage();
-        Promise::Recorded.require(damage.is_empty(), || format!("the log is damaged: {damage:?}"))?;
         for (_, subscriber, report) in &state.billing {
             Self::reported(&state, subscriber, report)?;
         }
