@@ -172,7 +172,10 @@ impl Defect {
     pub const fn rules(self) -> &'static [Rule] {
         match self {
             Self::VersionIgnored => &[Rule::Recorded, Rule::Claims, Rule::States],
-            Self::SaleLost | Self::PendingRecordsLost => &[Rule::Recorded],
+            Self::SaleLost | Self::PendingRecordsLost | Self::RecordLost | Self::RecordErrorSwallowed => {
+                &[Rule::Recorded]
+            }
+            Self::RecordAltered | Self::LogForked => &[Rule::Chain],
             Self::PendingAlertsLost | Self::AlertsLost | Self::AlertsLostAbout(_) => &[Rule::HumanAlerted],
             Self::VerdictLost | Self::VerdictUnderOtherKey => &[Rule::CacheBeforeMail],
             Self::VerdictHollowed => &[Rule::NothingHollow],
@@ -183,7 +186,6 @@ impl Defect {
             Self::WorkUnlisted(Work::Refund) => &[Rule::EndsInTime],
             Self::WorkUnlisted(_) => &[Rule::Orphaned],
             Self::AcknowledgedBeforeWork => &[Rule::Orphaned, Rule::EndsInTime],
-            Self::RecordLost | Self::RecordErrorSwallowed | Self::RecordAltered | Self::LogForked => &[Rule::Chain],
             Self::AddressInAlerts => &[Rule::Private],
             Self::ArchiveErrorSwallowed | Self::ArchiveEmpty => &[Rule::FirstVerdict],
             Self::ArchiveUnreadable => &[Rule::ServedFromArchive],
