@@ -29,7 +29,7 @@ pub struct Records<'a> {
 impl Records<'_> {
     /// Records an evaluation that was requested at `path`. The reply to the customer does not depend on it: a question
     /// that must not be answered is declined either way, and one that is sold is recorded again with its sale.
-    /// Operators are alerted to an escalated one that is not recorded.
+    /// Operators are alerted to an escalated one whose save fails.
     pub(crate) async fn keep(&self, path: &str, query: &Query, evaluation: &Evaluation) {
         if let Err(error) = self.try_keep(path, query, evaluation).await {
             let now = self.journal.clock.now();

@@ -45,7 +45,7 @@ pub(crate) async fn record(
 
 /// Records the evaluation of a question for which nothing is paid or taken, if the authority gate declines it. The
 /// record has no hash of the question, see [`record`]. A failure is counted and does not change the reply; operators
-/// are alerted to an escalated evaluation that is not recorded.
+/// are alerted to an escalated evaluation whose save fails.
 pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evaluation) {
     if evaluation.state().is_sold() {
         return;

@@ -137,7 +137,7 @@ fn an_escalated_evaluation_that_cannot_be_saved_raises_a_critical_alert() {
         world.plan(Plan::none().whenever("notes.save", Fault::Fail));
         assert_eq!(send(&world, unpaid("/query", question)).unwrap().status(), 422, "{question}");
         let state = world.state();
-        let what = "(imminent_harm_signal_minor; 988_SUICIDE_LIFELINE, TRUST_AND_SAFETY) and is not recorded";
+        let what = "(imminent_harm_signal_minor; 988_SUICIDE_LIFELINE, TRUST_AND_SAFETY); its record may be missing";
         let is_it = |line: &str| line.starts_with("[ORACLE-AUDIT] CRITICAL | ") && line.ends_with(what);
         assert_eq!(state.alerts.iter().filter(|alert| is_it(&alert.line)).count(), expected, "{:?}", state.alerts);
     }

@@ -14,16 +14,16 @@ pub fn escalated(details: &Value) -> Option<&Value> {
     (evaluation["locked"] == true && names_somebody).then_some(evaluation)
 }
 
-/// The alert about a record with these details that the log does not get; `None` if the record is not escalated.
-/// Without the record nothing raises the alarm, and no list shows the reason or who has to see it. `subject` names the
-/// record's stream or function.
+/// The alert about a record with these details that the log may not get: it is left out, or its save failed, which may
+/// have been the reply alone. `None` if the record is not escalated. Without the record nothing raises the alarm, and no
+/// list shows the reason or who has to see it. `subject` names the record's stream or function.
 #[must_use]
 pub fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -> Option<Alert> {
     let evaluation = escalated(details)?;
     let reason = evaluation["reason_code"].as_str().unwrap_or("-");
     let targets: Vec<&str> = evaluation["escalation"].as_array()?.iter().filter_map(Value::as_str).collect();
     let targets = targets.join(", ");
-    let detail = format!("a text about harm to a child was blocked ({reason}; {targets}) and is not recorded");
+    let detail = format!("a text about harm to a child was blocked ({reason}; {targets}); its record may be missing");
     Some(Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUTHORITY", subject, &detail))
 }
 

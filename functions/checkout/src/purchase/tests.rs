@@ -343,16 +343,17 @@ fn a_trigger_of_child_safety_is_escalated_at_checkout_and_for_developers_and_not
     }
 }
 
-/// Neither the alarm nor a list has it.
+/// Neither the alarm nor a list may have it. Nobody knows whether a save whose reply is lost is done.
 #[test]
-fn an_escalated_evaluation_that_cannot_be_saved_raises_a_critical_alert() {
+fn an_escalated_evaluation_whose_save_fails_raises_a_critical_alert() {
     let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";
-    for (text, expected) in [(minor, 1), ("I want to kill myself", 0)] {
+    let cases = [(minor, Fault::Fail, 1), (minor, Fault::LoseReply, 1), ("I want to kill myself", Fault::Fail, 0)];
+    for (text, fault, expected) in cases {
         let world = world();
-        world.plan(Plan::none().whenever("notes.save", Fault::Fail));
+        world.plan(Plan::none().whenever("notes.save", fault));
         assert_eq!(post(&world, &json!({ "tier": "quick", "query": text }).to_string()).status(), 422, "{text}");
         let state = world.state();
-        let what = "(imminent_harm_signal_minor; 988_SUICIDE_LIFELINE, TRUST_AND_SAFETY) and is not recorded";
+        let what = "(imminent_harm_signal_minor; 988_SUICIDE_LIFELINE, TRUST_AND_SAFETY); its record may be missing";
         let is_it = |line: &str| line.starts_with("[ORACLE-AUDIT] CRITICAL | ") && line.ends_with(what);
         assert_eq!(state.alerts.iter().filter(|alert| is_it(&alert.line)).count(), expected, "{:?}", state.alerts);
     }
