@@ -127,8 +127,8 @@ pub const PLACES: &[Place] = &[
     Place {
         names: &["other messages in the mailbox"],
         effect: ErasureEffect::ByHand(
-            "messages that answer no mail of ours, their acknowledgements, bounces: search it for the address and \
-             purge them",
+            "messages that belong to no sale (inquiries), their acknowledgements, bounces: search it for the address \
+             and purge them",
         ),
     },
     Place {
