@@ -9,7 +9,10 @@ use crate::{
     beginnings::{self, BeginningPublisher},
     bridge, limits, ports, reply, subscription,
 };
-use audit::{Change, ChatStatus, CommitError, Record, escalated, take_evaluation_records, take_interrupted_records};
+use audit::{
+    Change, ChatStatus, CommitError, Record, alert_unrecorded, escalated, take_evaluation_records,
+    take_interrupted_records,
+};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Metric, Timestamp,
@@ -87,7 +90,7 @@ pub(crate) async fn ask(
     if let Some(refusal) = Refusal::of(&evaluation) {
         let recorded =
             async { declined(ports, account_memory::ready(ports, who).await?, &asked, &evaluation, None).await };
-        report_unrecorded(ports, recorded.await);
+        report_unrecorded(ports, who.prefix(), &evaluation, recorded.await).await;
         return Ok(Reply::json(422, &json!(refusal)));
     }
     let (account, access, ask, claimed) = claim_exchange(ports, settings, who, request, &asked, &evaluation).await?;
@@ -171,11 +174,12 @@ fn claim(ask: &Ask, lease: Duration) -> impl Fn(&mut Account, Timestamp) -> Chan
 
 /// POST, from a browser whose session cannot be read: refuses a message that the authority gate declines, because the
 /// sources of help do not wait for a store. No account can have its record.
-pub(crate) fn refuse_unknown(ports: Ports<'_>, request: &Request, error: ChatError) -> Result<Reply, ChatError> {
+pub(crate) async fn refuse_unknown(ports: Ports<'_>, request: &Request, error: ChatError) -> Result<Reply, ChatError> {
     let Ok(asked) = parse(request, ports.journal.clock.now()) else { return Err(error) };
-    match Refusal::of(&evaluate(asked.message.as_str(), asked.locale.as_deref())) {
+    let evaluation = evaluate(asked.message.as_str(), asked.locale.as_deref());
+    match Refusal::of(&evaluation) {
         Some(refusal) => {
-            report_unrecorded(ports, Err(error));
+            report_unrecorded(ports, "chat", &evaluation, Err(error)).await;
             Ok(Reply::json(422, &json!(refusal)))
         }
         None => Err(error),
@@ -219,12 +223,17 @@ async fn declined(
     Err(CommitError::Contended.into())
 }
 
-/// Logs and counts a record of a declined message that could not be written. The reply to the customer does not depend on
+/// Logs and counts a record of a declined message that could not be written, and alerts operators to an escalated one,
+/// because no list may have it. `who` is the customer as alerts name them. The reply to the customer does not depend on
 /// it.
-fn report_unrecorded(ports: Ports<'_>, recorded: Result<(), ChatError>) {
+async fn report_unrecorded(ports: Ports<'_>, who: &str, evaluation: &Evaluation, recorded: Result<(), ChatError>) {
     if let Err(error) = recorded {
-        ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.journal.clock.now());
+        let now = ports.journal.clock.now();
+        ports.meter.record(&[Metric::AuditWriteFailed.once()], now);
         tracing::error!(error = telemetry::chain(&error), "a declined message is not recorded");
+        if let Some(alert) = alert_unrecorded(&json!({ "authority": evaluation.envelope() }), who, now) {
+            ports.journal.alerts.raise(alert).await;
+        }
     }
 }
 
@@ -355,7 +364,9 @@ async fn granted(
             Ok(of_known(asked, &stored, free_left(access, &account.value)))
         }
         Err(NotAnswered::Declined(evaluation)) => {
-            report_unrecorded(ports, declined(ports, account, asked, &evaluation, Some(ask)).await);
+            let who = account.value.id().clone();
+            let recorded = declined(ports, account, asked, &evaluation, Some(ask)).await;
+            report_unrecorded(ports, who.prefix(), &evaluation, recorded).await;
             Ok(Reply::json(422, &json!(Refusal::of(&evaluation))))
         }
         Err(NotAnswered::Failed(error)) => {

@@ -55,7 +55,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
         Ok(Some(who)) => who,
         Ok(None) => return Ok(reply::signed_out()),
         Err(error) if (request.method(), request.path()) == ("POST", "/api/chat/exchanges") => {
-            return exchange::refuse_unknown(ports, request, error.into());
+            return exchange::refuse_unknown(ports, request, error.into()).await;
         }
         Err(error) => return Err(error.into()),
     };

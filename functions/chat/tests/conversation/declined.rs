@@ -41,6 +41,26 @@ fn a_refusal_does_not_wait_for_a_store() {
     }
 }
 
+/// Neither the alarm nor a list has it. The alert names the customer where they are known.
+#[test]
+fn an_escalated_message_that_cannot_be_recorded_raises_a_critical_alert() {
+    let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";
+    for name in ["sign_ins.session", "accounts.load", "accounts.save"] {
+        for (text, expected) in [(minor, 1), ("I want to kill myself", 0)] {
+            let (world, cookie) = customer();
+            world.plan(Plan::none().whenever(name, Fault::Fail));
+            assert_eq!((ask(&world, 1, text, &cookie).status(), unrecorded(&world)), (422, 1), "{name}: {text}");
+            let state = world.state();
+            let is_it =
+                |line: &&str| line.starts_with("[ORACLE-AUDIT] CRITICAL | ") && line.contains(" | AUTHORITY | ");
+            let raised: Vec<&str> = state.alerts.iter().map(|alert| alert.line.as_str()).filter(is_it).collect();
+            assert_eq!(raised.len(), expected, "{name}: {text}: {raised:?}");
+            let is_known = |line: &&str| !line.contains(" | AUTHORITY | chat | ");
+            assert!(raised.iter().all(|line| is_known(line) == (name != "sign_ins.session")), "{name}: {raised:?}");
+        }
+    }
+}
+
 /// A conversation in which [`LAST`] must be declined. From then on each save of the account meets the fault of its number:
 /// the first save is the claim's.
 fn before_the_last(fault: impl Fn(usize) -> Option<Fault> + Send + 'static) -> (testkit::World, String) {
