@@ -3,7 +3,7 @@
 use crate::{answer::replacement, deployment::Deployment};
 use domain::{
     Sale, SessionId, Submission, Tier,
-    sale::{Authority, HumanLock},
+    sale::{Authority, AuthorityDecision, HumanLock},
 };
 use operations::{
     Done, Operator, Refusals,
@@ -91,7 +91,8 @@ pub(crate) async fn decide(
     }
 }
 
-/// Two people with a role that the question's domain asks for allow an answer, or the first of them rejects it.
+/// Two people with a role that the question's domain asks for allow an answer, or the first of them rejects it. It is
+/// done when the verdict is ordered.
 async fn decide_about_declined(deployment: &Deployment<'_>, allows: bool, session: &SessionId) -> Answered {
     let journal = deployment.journal();
     let declined = {
@@ -112,9 +113,11 @@ async fn decide_about_declined(deployment: &Deployment<'_>, allows: bool, sessio
         }
         let ports = authority_gate::Ports { journal, orders: &deployment.orders };
         // A repeated command refuses whose approval counts already, and the second one where one person suffices.
-        match answered(authority_gate::approve(ports, decision).await) {
-            Answered::Broken => return Answered::Broken,
-            answer => is_done |= answer == Answered::Done,
+        match authority_gate::approve(ports, decision).await {
+            Ok(AuthorityDecision::Approved { count, needed }) => is_done |= count >= needed,
+            Ok(AuthorityDecision::Rejected | AuthorityDecision::OverrideRefused) => {}
+            Err(error) if error.is_refusal() => {}
+            Err(_) => return Answered::Broken,
         }
     }
     if is_done { Answered::Done } else { Answered::Refused }

@@ -10,6 +10,9 @@ use simulation::{
 use std::collections::BTreeSet;
 use testkit::BOUNDARIES;
 
+/// The scenario in which people allow an answer to a declined question.
+const ALLOWED: &str = "a declined question that people allow";
+
 #[test]
 fn no_promise_is_broken_in_a_thousand_worlds() {
     let mut tally = Tally::default();
@@ -160,17 +163,18 @@ fn every_boundary_is_swept() {
     assert!(runs > 5000, "{runs} lives");
 }
 
-/// Otherwise the sweep of a decision would be one of refusals.
+/// Otherwise the sweep of a decision would be one of refusals. The model is asked for a declined question only once
+/// people have allowed an answer.
 #[test]
 fn the_decisions_of_the_sweep_are_carried_out() {
-    for decision in [
-        "a held verdict that an operator approves",
-        "a declined question that people allow",
-        "a delivered mail that an operator sends again",
-    ] {
+    for decision in
+        ["a held verdict that an operator approves", ALLOWED, "a delivered mail that an operator sends again"]
+    {
         let scenario = scenarios().into_iter().find(|scenario| scenario.name == decision).unwrap();
         let trace = trace(&scenario, &[]);
         assert!(trace.iter().any(|line| line.ends_with("operator of customer 0: Done")), "{}", trace.join("\n"));
+        let is_asked = trace.iter().any(|line| line.ends_with(" model.ask"));
+        assert!(is_asked || decision != ALLOWED, "{}", trace.join("\n"));
     }
 }
 

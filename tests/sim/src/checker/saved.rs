@@ -1,5 +1,6 @@
 //! Checks each change of a saved sale.
 
+mod authority;
 mod mail;
 mod money;
 
@@ -132,15 +133,13 @@ impl<'a> Step<'a> {
                 Self::recorded(added, "\"outcome\":\"QUARANTINE\"")
             }
             (Fulfilment::Generating { .. } | Fulfilment::Ordered { .. }, Fulfilment::Failed { .. }) => {
-                let is_declined = self.new.declined().is_some();
-                Rule::Authority
-                    .require(!is_declined || !self.customer.is_sold, || "declined what is sold".to_owned())?;
+                self.declined()?;
                 let refused = self.customer.answer == Answer::Rejected || seen.model_refused;
                 if self.new.not_paid().is_some() {
                     let paid = self.customer.paid_at.is_some() && self.customer.mishap.is_none();
                     return Rule::Needless.require(!paid, || "a paid sale is said not to be paid".to_owned());
                 }
-                let cause = is_declined || refused || self.table_is_over() || !self.clocks_are_right;
+                let cause = self.new.declined().is_some() || refused || self.table_is_over() || !self.clocks_are_right;
                 let cause = cause || self.has_lost_its_first_verdict();
                 Rule::Needless.require(cause, || "failed before the end of the retry table".to_owned())?;
                 Self::recorded(added, "\"status\":\"ERROR\"")
