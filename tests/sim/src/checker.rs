@@ -10,6 +10,7 @@ use crate::{
     answer::{HELD_TERM, REPLACED_TERM},
     breaker_policy,
     cast::Customer,
+    faults::HOUR,
     rules::{Rule, Violation},
 };
 use domain::{
@@ -18,7 +19,7 @@ use domain::{
     mail::{Letter, Mail},
     retry::RetryTable,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Fault, world::Crossing, world::State};
 
 pub(crate) type Checked = Result<(), Violation>;
@@ -59,6 +60,9 @@ struct Seen {
     /// Whether a refund was ever authorised, and when the money was first known to be gone.
     authorised: bool,
     gone_since: Option<i64>,
+    /// Who has approved the question since the authority gate declined it, and since when people have allowed an answer.
+    approvers: BTreeSet<String>,
+    allowed_since: Option<i64>,
     /// When the sale was erased.
     erased_since: Option<i64>,
     /// How often operators count as reminded.
@@ -200,12 +204,10 @@ impl Checker {
         faulty: bool,
     ) -> Checked {
         Rule::PaidOnly.require(customer.paid_at.is_some(), || "the model is asked for an unpaid session".to_owned())?;
-        // People may have allowed an answer to exactly this question.
-        let is_approved = |(sale, _): &(Sale, u64)| {
-            let (now, evaluation) = (Timestamp::from_millis(state.now), authority::evaluate(&customer.question, None));
-            sale.query_hash().is_some_and(|hash| sale.is_approved(hash, evaluation.reason_code(), now))
-        };
-        let may = customer.is_sold || state.sales.get(session).is_some_and(is_approved);
+        // People may have allowed an answer for a day, in which the invocation began.
+        let allowed_since = self.seen.get(session).and_then(|seen| seen.allowed_since);
+        let is_in_time = |since: i64| invocation.began < since + 24 * HOUR || !self.clocks_are_right;
+        let may = customer.is_sold || allowed_since.is_some_and(is_in_time);
         Rule::Authority.require(may, || "the model is asked what must not be answered".to_owned())?;
         let late = self.gone_since(session).is_some_and(|since| since < invocation.began) && self.clocks_are_right;
         Rule::Money.require(!late, || "the model is asked after the money had gone back".to_owned())?;

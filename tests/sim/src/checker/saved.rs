@@ -44,6 +44,7 @@ impl Checker {
             seen.authorised |= matches!(new.money(), Money::RefundAuthorised { .. });
             return Ok(());
         }
+        step.approved(seen, added)?;
         step.fulfilment(seen, added)?;
         for letter in Letter::ALL {
             step.mail(letter, seen, added)?;
