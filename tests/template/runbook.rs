@@ -62,6 +62,23 @@ fn every_alarm_names_a_command_and_has_an_entry_in_the_runbook() {
     assert_rule(rule, renamed, "infra/runbook.md has no entry for KeptAlarm");
 }
 
+/// An operator pastes the command as the mail has it. Only the runbook writes STACK for the stack's name.
+fn descriptions_name_the_stack(template: &Template) -> Vec<String> {
+    let alarms = template.of_type("AWS::CloudWatch::Alarm").into_iter();
+    let placeholders =
+        alarms.filter(|(_, alarm)| alarm["Properties"]["AlarmDescription"].to_string().contains("STACK"));
+    placeholders.map(|(id, _)| format!("{id}: its description has STACK instead of the stack's name")).collect()
+}
+
+#[test]
+fn the_command_of_an_alarm_has_the_name_of_the_stack() {
+    assert_rule(
+        descriptions_name_the_stack,
+        change("ChatErrorsAlarm", "AlarmDescription", "chat failed; aws logs tail /aws/lambda/STACK-chat --since 1h"),
+        "ChatErrorsAlarm: its description has STACK",
+    );
+}
+
 /// Throttling has another cause than a failure, so the alarm's text names another one.
 fn throttles_name_no_cause_of_errors(template: &Template) -> Vec<String> {
     let cause = |text: &Value| text.as_str().and_then(|text| text.split_once("; ")).map(|(_, cause)| cause.to_owned());
