@@ -219,14 +219,15 @@ async fn rest_of_charges(
     let sessions = paid_sessions(sessions);
     let count = sessions.len() as u64;
     for (done, session) in (1..).zip(sessions) {
+        let sale = store.load(&session).await.or_failed("the sale cannot be read")?;
         let amount = match list::amount(payments, &session).await {
-            // A mistyped session: the refund of it is refused, and of the others it is not.
-            Err(PaymentError::NotFound) => None,
+            // A mistyped session: the refund of it is refused, and of the others it is not. A key of another account
+            // finds no session, and the table has its sale.
+            Err(PaymentError::NotFound) if sale.is_none() => None,
             amount => amount.or_failed("Stripe cannot be asked what was charged")?,
         };
         counted(done, count, "amounts are read");
         let Some((charged, currency)) = amount else { continue };
-        let sale = store.load(&session).await.or_failed("the sale cannot be read")?;
         let returned = sale.map_or(0, |sale| sale.value.payment().returned(Some(charged)).amount);
         rest.insert(session, (charged.saturating_sub(returned), currency));
     }
@@ -241,11 +242,13 @@ fn question(sessions: &[SessionId], rest: &Amounts) -> String {
     for (cents, currency) in rest.values() {
         *sums.entry(currency).or_default() += cents;
     }
-    let sums: Vec<String> =
+    let mut sums: Vec<String> =
         sums.into_iter().map(|(currency, cents)| output::amount(Some(&(cents, currency.to_owned())))).collect();
     let unknown = paid_sessions(sessions).iter().filter(|session| !rest.contains_key(*session)).count();
-    let unknown = if unknown == 0 { String::new() } else { format!(" and {unknown} unknown amount(s)") };
-    format!("Give {}{unknown} back for {} sales?", sums.join(" and "), sessions.len())
+    if unknown > 0 {
+        sums.push(format!("{unknown} unknown amount(s)"));
+    }
+    format!("Give {} back for {} sales?", sums.join(" and "), sessions.len())
 }
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
@@ -343,6 +346,7 @@ mod tests {
             [(&ids[0], (500, "cad")), (&ids[1], (2500, "cad"))].map(|(id, (c, k))| (id.clone(), (c, k.into()))).into();
         assert_eq!(question(&ids, &charges), "Give 30.00 CAD and 1 unknown amount(s) back for 3 sales?");
         assert_eq!(question(&ids[..1], &charges), "Give 5.00 CAD back for cs_1?");
+        assert_eq!(question(&ids, &Amounts::new()), "Give 3 unknown amount(s) back for 3 sales?");
         let with_followup = [ids[0].clone(), ids[0].followup()];
         let charges: Amounts = [(ids[0].clone(), (500, "cad".to_owned()))].into();
         assert_eq!(question(&with_followup, &charges), "Give 5.00 CAD back for 2 sales?", "one payment");
@@ -377,6 +381,16 @@ mod tests {
         let rest = run(rest_of_charges(&world, &world, &ids)).unwrap().unwrap();
         assert!(rest.contains_key(&ids[0]) && !rest.contains_key(&ids[1]));
         assert!(question(&ids, &rest).contains("and 1 unknown amount(s)"), "{}", question(&ids, &rest));
+    }
+
+    /// The key of another Stripe account, for example.
+    #[test]
+    fn nothing_is_asked_when_stripe_lacks_the_session_of_a_stored_sale() {
+        let (at, session) = (Timestamp::from_seconds(0), SessionId::parse("cs_1").unwrap());
+        let world = World::at(at);
+        world.state().sales.insert(session.clone(), (Sale::ordered(session.clone(), at), 1));
+        let error = run(rest_of_charges(&world, &world, &[session])).unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "Stripe cannot be asked what was charged");
     }
 
     #[test]
