@@ -134,46 +134,46 @@ impl Bulk<'_> {
             // The refusal or failure of the one sale is that of the command.
             answers = answers.into_iter().map(|answer| answer.map(Ok)).collect::<Result<Vec<_>, _>>()?;
         }
-        let waited = if self.selection.wait && !self.selection.dry_run {
-            wait(waited(&self.deployed.stores.sales, sessions, &answers))
-        } else {
-            Ok(States::new())
-        };
-        let outcomes = Outcomes::of(self.field, sessions, answers, waited);
-        self.print(&outcomes)?;
-        outcomes.end()
-    }
-
-    fn print(&self, outcomes: &Outcomes) -> Result<(), CommandError> {
-        match outcomes.documents.as_slice() {
-            _ if !self.signed.target.json => output::print(&outcomes.lines),
-            [one] if self.selection.is_one() => output::print_json(one),
-            all => output::print_json(&all),
+        let mut outcomes = Outcomes::of(self.field, sessions, answers);
+        let json = self.signed.target.json;
+        if !json {
+            // Before the wait, which an operator may interrupt.
+            output::print(&outcomes.lines)?;
         }
+        if self.selection.wait && !self.selection.dry_run {
+            let waited = wait(async { Ok(waited(&self.deployed.stores.sales, &outcomes.acted).await) });
+            let lines = outcomes.add(sessions, waited.unwrap_or_else(|error| (States::new(), Some(error))));
+            if !json {
+                output::print(&lines)?;
+            }
+        }
+        match outcomes.documents.as_slice() {
+            _ if !json => {}
+            [one] if self.selection.is_one() => output::print_json(one)?,
+            all => output::print_json(&all)?,
+        }
+        outcomes.end()
     }
 }
 
 /// The state of each sale after the wait; `None` for a sale that is unfinished by then.
 type States = BTreeMap<SessionId, Option<String>>;
 
-/// Checks the sales that the command acted on until the pipeline has finished all of them, at most for
-/// [`LONGEST_WAIT`].
-async fn waited(
-    store: &dyn SaleStore,
-    sessions: &[SessionId],
-    answers: &[Result<Answer, CommandError>],
-) -> Result<States, CommandError> {
-    let begun = Instant::now();
+/// Checks the sales until the pipeline has finished all of them, at most for [`LONGEST_WAIT`]. If a sale cannot be
+/// read, returns the error and the last states that were read.
+async fn waited(store: &dyn SaleStore, sessions: &[SessionId]) -> (States, Option<CommandError>) {
+    let (begun, mut states) = (Instant::now(), States::new());
     loop {
-        let mut states = States::new();
-        for (session, _) in sessions.iter().zip(answers).filter(|(_, answer)| answer.is_ok()) {
-            let sale = store.load(session).await.or_failed("the waiting ended early: a sale cannot be read")?;
-            states.insert(session.clone(), sale.and_then(|sale| final_state(&sale.value)));
+        for session in sessions {
+            match store.load(session).await.or_failed("the waiting ended early: a sale cannot be read") {
+                Ok(sale) => states.insert(session.clone(), sale.and_then(|sale| final_state(&sale.value))),
+                Err(error) => return (states, Some(error)),
+            };
         }
         let through = states.values().flatten().count();
         counted(through as u64, states.len() as u64, "sales are through");
         if through == states.len() || begun.elapsed() > LONGEST_WAIT {
-            return Ok(states);
+            return (states, None);
         }
         tokio::time::sleep(STEP).await;
     }
@@ -183,38 +183,24 @@ async fn waited(
 struct Outcomes {
     lines: String,
     documents: Vec<Value>,
+    /// The sales that the command acted on.
+    acted: Vec<SessionId>,
     /// The first failure that is not a refusal.
     failure: Option<CommandError>,
     is_done: bool,
 }
 
 impl Outcomes {
-    /// The outcomes do not depend on the wait: without it only the final states are missing.
-    fn of(
-        field: &str,
-        sessions: &[SessionId],
-        answers: Vec<Result<Answer, CommandError>>,
-        waited: Result<States, CommandError>,
-    ) -> Self {
-        let (states, unread) = match waited {
-            Ok(states) => (states, None),
-            Err(error) => (States::new(), Some(error)),
-        };
-        let (mut lines, mut documents, mut failure, mut is_done) = (String::new(), Vec::new(), None, true);
+    fn of(field: &str, sessions: &[SessionId], answers: Vec<Result<Answer, CommandError>>) -> Self {
+        let (mut lines, mut documents, mut acted) = (String::new(), Vec::new(), Vec::new());
+        let (mut failure, mut is_done) = (None, true);
         for (session, answer) in sessions.iter().zip(answers) {
             let text = match answer {
                 Ok(answer) => {
-                    let mut document = json!({ "session_id": session, field: answer.word });
-                    let mut text = answer.text;
+                    documents.push(json!({ "session_id": session, field: answer.word }));
+                    acted.push(session.clone());
                     is_done &= answer.done;
-                    if let Some(state) = states.get(session) {
-                        let state = state.as_deref().unwrap_or("still at work");
-                        is_done &= is_good(state);
-                        document["stands"] = Value::from(state);
-                        text.push_str(&format!(": {state}"));
-                    }
-                    documents.push(document);
-                    text
+                    answer.text
                 }
                 Err(error) => {
                     let text = telemetry::chain(&error);
@@ -228,7 +214,27 @@ impl Outcomes {
             };
             lines.push_str(&format!("{} {}\n", session.as_str(), output::printable(&text)));
         }
-        Self { lines, documents, failure: failure.or(unread), is_done }
+        Self { lines, documents, acted, failure, is_done }
+    }
+
+    /// Adds what the wait ended with. Returns the lines about it.
+    fn add(&mut self, sessions: &[SessionId], (states, unread): (States, Option<CommandError>)) -> String {
+        let mut lines = String::new();
+        for (session, document) in sessions.iter().zip(&mut self.documents) {
+            let Some(state) = states.get(session) else { continue };
+            let state = state.as_deref().unwrap_or("still at work");
+            self.is_done &= is_good(state);
+            document["stands"] = Value::from(state);
+            lines.push_str(&format!("{}: {state}\n", session.as_str()));
+        }
+        match unread {
+            // The command ends with the failure of the sale.
+            Some(error) if self.failure.is_some() => {
+                lines.push_str(&format!("{}\n", output::printable(&telemetry::chain(&error))));
+            }
+            unread => self.failure = self.failure.take().or(unread),
+        }
+        lines
     }
 
     fn end(self) -> Result<Ended, CommandError> {
@@ -257,7 +263,7 @@ mod tests {
     use super::*;
     use domain::{Timestamp, sale::Fulfilment};
     use std::io;
-    use testkit::{Fault, Plan, World, sale::WithField};
+    use testkit::{Fault, Plan, World, run, sale::WithField};
 
     fn sessions() -> [SessionId; 2] {
         ["cs_test_1", "cs_test_2"].map(|id| SessionId::parse(id).unwrap())
@@ -274,14 +280,42 @@ mod tests {
         world.plan(Plan::none().whenever("store.load", Fault::Fail));
         let [acted, refused] = &sessions();
         let answers = vec![ordered(), Err(CommandError::refused("there is no such sale"))];
-        let waited = wait(waited(&world, &sessions(), &answers));
-        let outcomes = Outcomes::of("reattempt", &sessions(), answers, waited);
+        let mut outcomes = Outcomes::of("reattempt", &sessions(), answers);
+        let printed = "cs_test_1 is ordered again\ncs_test_2 refused: there is no such sale\n";
+        assert_eq!(outcomes.lines, printed, "before the wait");
+        let waited = run(waited(&world, &outcomes.acted)).unwrap();
+        assert_eq!(outcomes.add(&sessions(), waited), "");
         assert_eq!(outcomes.documents[0], json!({ "session_id": acted, "reattempt": "ordered" }));
         let refusal = json!({ "session_id": refused, "error": "refused: there is no such sale" });
         assert_eq!(outcomes.documents[1], refusal);
-        assert!(outcomes.lines.starts_with("cs_test_1 is ordered again\n"), "{}", outcomes.lines);
         let error = outcomes.end().unwrap_err();
         assert!(error.to_string().contains("the waiting ended early"), "{error}");
+    }
+
+    #[test]
+    fn a_wait_that_fails_keeps_the_states_that_it_has_read() {
+        let at = Timestamp::from_seconds(0);
+        let world = World::at(at);
+        let [first, _] = sessions();
+        let failed =
+            Sale::ordered(first.clone(), at).with("fulfilment", Fulfilment::Failed { reason: "503".into(), at });
+        world.state().sales.insert(first, (failed, 1));
+        world.plan(Plan::at(1, Fault::Fail));
+        let mut outcomes = Outcomes::of("reattempt", &sessions(), vec![ordered(), ordered()]);
+        let waited = run(waited(&world, &outcomes.acted)).unwrap();
+        assert_eq!(outcomes.add(&sessions(), waited), "cs_test_1: failed\n");
+        assert!(outcomes.end().is_err());
+    }
+
+    /// The command ends with the failure of the sale, so nothing else says that the waiting failed.
+    #[test]
+    fn a_failed_sale_does_not_hide_a_failed_wait() {
+        let failed = |what: &str| CommandError::failed(what, io::Error::other("no connection"));
+        let mut outcomes =
+            Outcomes::of("refund", &sessions(), vec![ordered(), Err(failed("the refund is not made for certain"))]);
+        let waited = (States::new(), Some(failed("the waiting ended early")));
+        assert_eq!(outcomes.add(&sessions(), waited), "the waiting ended early: no connection\n");
+        assert_eq!(outcomes.end().unwrap_err().to_string(), "the refund is not made for certain");
     }
 
     /// "It is decided, but …", for example.
@@ -290,7 +324,7 @@ mod tests {
         let failed =
             |cause: &str| Err(CommandError::failed("the refund is not made for certain", io::Error::other(cause)));
         let answers = vec![failed("the token has expired"), failed("Stripe has not confirmed it")];
-        let outcomes = Outcomes::of("refund", &sessions(), answers, Ok(States::new()));
+        let outcomes = Outcomes::of("refund", &sessions(), answers);
         let line = "cs_test_2 the refund is not made for certain: Stripe has not confirmed it\n";
         assert!(outcomes.lines.ends_with(line), "{}", outcomes.lines);
         assert_eq!(outcomes.documents[0]["error"], "the refund is not made for certain: the token has expired");
@@ -301,16 +335,15 @@ mod tests {
     /// A session that is mistyped, for example.
     #[test]
     fn nobody_waits_for_a_sale_that_was_refused() {
-        let world = World::at(Timestamp::from_seconds(0));
-        let answers = [Err(CommandError::refused("there is no such sale"))];
-        assert_eq!(wait(waited(&world, &sessions()[..1], &answers)).unwrap(), States::new());
+        let answers = vec![Err(CommandError::refused("there is no such sale")), ordered()];
+        assert_eq!(Outcomes::of("reattempt", &sessions(), answers).acted, &sessions()[1..]);
     }
 
     #[test]
     fn a_sale_that_was_waited_for_is_shown_as_it_stands() {
         let states: States = sessions().into_iter().zip([Some("done".to_owned()), None]).collect();
-        let outcomes = Outcomes::of("reattempt", &sessions(), vec![ordered(), ordered()], Ok(states));
-        assert_eq!(outcomes.lines, "cs_test_1 is ordered again: done\ncs_test_2 is ordered again: still at work\n");
+        let mut outcomes = Outcomes::of("reattempt", &sessions(), vec![ordered(), ordered()]);
+        assert_eq!(outcomes.add(&sessions(), (states, None)), "cs_test_1: done\ncs_test_2: still at work\n");
         assert_eq!(outcomes.documents[1]["stands"], "still at work");
         assert_eq!(outcomes.end().unwrap(), Ended::Nothing);
     }
