@@ -1,7 +1,10 @@
 //! `oracle queues`.
 //! The file has more than 300 lines because the four subcommands and their help texts use one list of queues.
 
-use std::{io, time::Duration};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use aws::{DeadMessage, Depth, Move, QueueAdmin};
 use clap::{Args, Subcommand};
@@ -231,11 +234,18 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     for message in messages.iter().filter(|_| !arguments.target.json) {
         output::print(&for_people(arguments.queue.name, message, output::width()))?;
     }
-    let shown = messages.len() as u64;
-    if (1..depth.waiting).contains(&shown) && !arguments.target.json {
-        output::print(&format!("{shown} of about {} dead letters are shown: give a larger --most\n", depth.waiting))?;
+    if let Some(cut) = cut(messages.len(), arguments.most, depth.waiting) {
+        // Not standard output, which may be a JSON document.
+        writeln!(io::stderr(), "{cut}")?;
     }
     Ok(if messages.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+/// Says that there are more messages than `most`. The count of `waiting` ones alone does not show it: for a while it
+/// includes those that were just removed, or that somebody else looks at.
+fn cut(shown: usize, most: usize, waiting: u64) -> Option<String> {
+    let is_cut = shown >= most && (shown as u64) < waiting;
+    is_cut.then(|| format!("{shown} of about {waiting} dead letters are shown: give a larger --most"))
 }
 
 fn document(queue: &str, message: &DeadMessage) -> serde_json::Value {
@@ -427,6 +437,15 @@ mod tests {
         let newer = good.body.replace(r#""v":1"#, r#""v":2"#);
         assert_eq!(unreadable("orders", &newer).as_deref(), Some("message version 2 is not known"));
         assert!(queue("orders").is_ok() && queue("other").is_err());
+    }
+
+    #[test]
+    fn a_larger_number_is_advised_only_where_it_shows_more() {
+        assert_eq!(cut(11, 50, 12), None, "the count follows a removal");
+        assert_eq!(cut(50, 50, 50), None);
+        let advised = "50 of about 300 dead letters are shown: give a larger --most";
+        assert_eq!(cut(50, 50, 300).as_deref(), Some(advised));
+        assert_eq!(cut(0, 0, 0), None);
     }
 
     #[test]
