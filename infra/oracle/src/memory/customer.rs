@@ -6,7 +6,10 @@ use super::{
     content::{shown, state_hash},
     erase::customer,
 };
-use crate::command::{CommandError, Ended, OrFailed, Signed, wait};
+use crate::{
+    command::{CommandError, Ended, OrFailed, Signed, wait},
+    terminal::output,
+};
 use audit::{Change, ChatJournal, ChatStatus, Record};
 use aws::SubjectSeal;
 use clap::Args;
@@ -20,7 +23,7 @@ use memory::{
     store::{self, StoreError},
 };
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Whose stored memory is read, and by whom.
 #[derive(Args)]
@@ -65,12 +68,8 @@ pub(crate) fn run(
         return Ok(Ended::Done);
     }
     let operator = arguments.signed.operator_with_reason(&deployed, "reading a customer's memory")?;
-    let Read { written, missing } = wait(read(desk, &id, &operator, view))?;
-    output.write_all(&written)?;
-    writeln!(output)?;
-    let Some(missing) = incomplete(missing) else { return Ok(Ended::Done) };
-    writeln!(std::io::stderr(), "{missing}")?;
-    Ok(Ended::Nothing)
+    let read = wait(read(desk, &id, &operator, view))?;
+    print(read, output, io::stderr())
 }
 
 #[derive(Debug)]
@@ -78,6 +77,17 @@ struct Read {
     written: Vec<u8>,
     /// The number of replies that the account keeps and the memory does not hold yet.
     missing: usize,
+}
+
+/// Writes the memory, and to `errors` that it is incomplete. A closed pipe does not change the exit code.
+fn print(read: Read, output: impl Write, mut errors: impl Write) -> Result<Ended, CommandError> {
+    let Read { mut written, missing } = read;
+    written.push(b'\n');
+    output::print_to(output, &written)?;
+    let Some(missing) = incomplete(missing) else { return Ok(Ended::Done) };
+    // The exit code says it too.
+    let _ = writeln!(errors, "{missing}");
+    Ok(Ended::Nothing)
 }
 
 /// The warning about a memory without its latest replies: a copy for the customer would lack them.
@@ -213,6 +223,20 @@ mod tests {
         assert!(incomplete(1).unwrap().contains("next call"));
         change(&|account| account.logged(&id).unwrap());
         assert_eq!(missing(), 0);
+    }
+
+    #[test]
+    fn a_closed_pipe_does_not_make_an_incomplete_memory_complete() {
+        let (reader, closed) = io::pipe().unwrap();
+        drop(reader);
+        for (missing, expected) in [(0, Ended::Done), (1, Ended::Nothing)] {
+            let read = Read { written: vec![b'x'; 10], missing };
+            assert_eq!(print(read, &closed, &closed).unwrap(), expected);
+        }
+        let (mut written, mut warning) = (Vec::new(), Vec::new());
+        print(Read { written: b"{}".to_vec(), missing: 1 }, &mut written, &mut warning).unwrap();
+        assert_eq!(written, b"{}\n");
+        assert!(warning.starts_with(b"this is incomplete"));
     }
 
     #[test]

@@ -26,14 +26,15 @@ pub(crate) struct Row {
     pub(crate) below: String,
 }
 
-/// Writes to standard output. A closed pipe, as in `oracle status | head -3`, is no failure, so that it does not change
-/// the exit code of a failed check or hide that a decision was not carried out.
+/// Writes to standard output, as [`print_to`] does.
 pub(crate) fn print(text: &str) -> Result<(), CommandError> {
-    print_to(io::stdout().lock(), text)
+    print_to(io::stdout().lock(), text.as_bytes())
 }
 
-fn print_to(mut output: impl Write, text: &str) -> Result<(), CommandError> {
-    match output.write_all(text.as_bytes()) {
+/// Writes to the command's output. A closed pipe, as in `oracle status | head -3`, is no failure, so that it does not
+/// change the exit code of a failed check or hide that a decision was not carried out.
+pub(crate) fn print_to(mut output: impl Write, text: &[u8]) -> Result<(), CommandError> {
+    match output.write_all(text) {
         Err(error) if is_broken_pipe(&error) => Ok(()),
         written => Ok(written?),
     }
@@ -222,10 +223,10 @@ mod tests {
 
     #[test]
     fn that_nobody_reads_any_more_is_no_failure_and_all_else_is() {
-        assert!(print_to(Failing(io::ErrorKind::BrokenPipe), "text").is_ok());
-        assert!(print_to(Failing(io::ErrorKind::StorageFull), "text").is_err());
+        assert!(print_to(Failing(io::ErrorKind::BrokenPipe), b"text").is_ok());
+        assert!(print_to(Failing(io::ErrorKind::StorageFull), b"text").is_err());
         let mut written = Vec::new();
-        print_to(&mut written, "text").unwrap();
+        print_to(&mut written, b"text").unwrap();
         assert_eq!(written, b"text");
     }
 
