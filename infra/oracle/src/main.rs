@@ -294,6 +294,7 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
 
 #[allow(clippy::print_stderr, reason = "the command line's one place for errors")]
 fn report(error: &dyn Error) {
+    terminal::progress::clear();
     eprintln!("oracle: {error}");
     let mut source = error.source();
     while let Some(cause) = source {

@@ -8,7 +8,7 @@ use std::{
 use runtime::Environment;
 use serde::Serialize;
 
-use super::{json_lines::LinesError, style};
+use super::{json_lines::LinesError, progress, style};
 use crate::command::{CommandError, Ended};
 
 /// The assumed width of a terminal that does not report its width.
@@ -28,6 +28,7 @@ pub(crate) struct Row {
 
 /// Writes to standard output, as [`print_to`] does.
 pub(crate) fn print(text: &str) -> Result<(), CommandError> {
+    progress::clear();
     print_to(io::stdout().lock(), text.as_bytes())
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -10,6 +11,32 @@ const STEP: Duration = Duration::from_millis(100);
 
 /// The width of the bar in characters.
 const WIDE: u64 = 24;
+
+/// Returns to the start of the line and removes its text.
+const REMOVE: &str = "\r\u{1b}[2K";
+
+/// Whether a progress line is on the terminal and has not ended.
+struct Unfinished(AtomicBool);
+
+static UNFINISHED: Unfinished = Unfinished(AtomicBool::new(false));
+
+impl Unfinished {
+    /// Notes the text that was written last.
+    fn note(&self, written: &str) {
+        self.0.store(!written.ends_with('\n'), Ordering::Relaxed);
+    }
+
+    /// What removes the unfinished line, if there is one.
+    fn removed(&self) -> &'static str {
+        if self.0.swap(false, Ordering::Relaxed) { REMOVE } else { "" }
+    }
+}
+
+/// Removes a progress line whose work ended early. Otherwise the next output would continue it.
+pub(crate) fn clear() {
+    // A progress line that cannot be removed is no reason to stop.
+    let _ = io::stderr().write_all(UNFINISHED.removed().as_bytes());
+}
 
 /// A line on standard error with the progress of the reading. The total is unknown before the end, so the bar moves
 /// back and forth and does not fill.
@@ -33,25 +60,28 @@ impl Progress {
         }
         self.shown = Some(Instant::now());
         let line = line(self.what, count, records, self.begun.elapsed());
-        let mut error = io::stderr().lock();
-        // A progress line that cannot be written is no reason to stop.
-        let _ = write!(error, "\r\u{1b}[2K{line}").and_then(|()| error.flush());
+        write(&format!("{REMOVE}{line}"));
     }
 
     pub(crate) fn end(&self) {
         if self.shown.is_some() {
-            let _ = write!(io::stderr(), "\r\u{1b}[2K");
+            clear();
         }
     }
 }
 
 /// Shows on a terminal that `done` of several are done, on one line that is overwritten each time.
 pub(crate) fn counted(done: u64, of: u64, what: &str) {
-    let mut error = io::stderr().lock();
-    if of > 1 && error.is_terminal() {
-        // A progress line that cannot be written is no reason to stop.
-        let _ = error.write_all(counted_line(done, of, what).as_bytes()).and_then(|()| error.flush());
+    if of > 1 && io::stderr().is_terminal() {
+        write(&counted_line(done, of, what));
     }
+}
+
+fn write(text: &str) {
+    UNFINISHED.note(text);
+    let mut error = io::stderr().lock();
+    // A progress line that cannot be written is no reason to stop.
+    let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
 }
 
 fn counted_line(done: u64, of: u64, what: &str) -> String {
@@ -77,6 +107,15 @@ mod tests {
         assert_eq!(counted_line(2, 3, "verdicts"), "\r2 of 3 verdicts");
         assert_eq!(counted_line(3, 3, "verdicts"), "\r3 of 3 verdicts\n");
         assert_eq!(counted_line(4, 3, "verdicts"), "\r4 of 3 verdicts\n");
+    }
+
+    #[test]
+    fn a_count_that_ends_early_is_removed_once() {
+        let unfinished = Unfinished(AtomicBool::new(false));
+        unfinished.note(&counted_line(2, 3, "verdicts"));
+        assert_eq!([unfinished.removed(), unfinished.removed()], [REMOVE, ""]);
+        unfinished.note(&counted_line(3, 3, "verdicts"));
+        assert_eq!(unfinished.removed(), "", "it ended its line");
     }
 
     #[test]
