@@ -32,7 +32,7 @@ pub(crate) enum CommandError {
     #[error("{what}")]
     Failed { what: String, source: Box<dyn Error + Send + Sync> },
     /// It is decided, and a part of it is not done. The part's words stand alone: a sentence above them would deny the
-    /// decision, and a run over several sales prints that sentence only.
+    /// decision.
     #[error(transparent)]
     Unfinished(PartFailed),
 }
