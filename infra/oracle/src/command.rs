@@ -153,12 +153,13 @@ pub(crate) fn confirm(already: bool, place: &str, question: &str) -> Result<bool
     if !input.is_terminal() {
         return Err(CommandError::Unconfirmed);
     }
-    Ok(ask(question, place, input.lock(), io::stderr())?)
+    ask(question, place, input.lock(), io::stderr())
 }
 
-fn ask(question: &str, place: &str, mut input: impl BufRead, mut output: impl Write) -> io::Result<bool> {
-    write!(output, "{question} ({place}) [y/N] ")?;
-    output.flush()?;
+fn ask(question: &str, place: &str, mut input: impl BufRead, mut output: impl Write) -> Result<bool, CommandError> {
+    let asked = write!(output, "{question} ({place}) [y/N] ").and_then(|()| output.flush());
+    // Not a failure of the output: a closed pipe would end the command with 0, and nothing is done.
+    asked.or_failed("the question cannot be asked")?;
     let mut answer = String::new();
     input.read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
@@ -181,6 +182,7 @@ pub(crate) fn wait<T>(calls: impl Future<Output = Result<T, CommandError>>) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::output::is_broken_pipe;
 
     fn signed(by: &str, reason: Option<&str>) -> Signed {
         let reason = reason.map(str::to_owned);
@@ -200,6 +202,14 @@ mod tests {
             );
             assert_eq!(asked, b"Sure? (oracle in ca-central-1) [y/N] ");
         }
+    }
+
+    #[test]
+    fn a_question_that_nobody_reads_ends_the_command_with_a_failure() {
+        let (reader, closed) = io::pipe().unwrap();
+        drop(reader);
+        let error = ask("Sure?", "oracle in ca-central-1", "y\n".as_bytes(), &closed).unwrap_err();
+        assert!(!is_broken_pipe(&error), "{error}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod texts;
 mod toll;
 
 use std::error::Error;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -292,15 +292,16 @@ fn run(command: Command) -> Result<Ended, Box<dyn Error>> {
     })
 }
 
-#[allow(clippy::print_stderr, reason = "the command line's one place for errors")]
 fn report(error: &dyn Error) {
     terminal::progress::clear();
-    eprintln!("oracle: {error}");
+    let mut text = format!("oracle: {error}\n");
     let mut source = error.source();
     while let Some(cause) = source {
-        eprintln!("  because: {cause}");
+        text.push_str(&format!("  because: {cause}\n"));
         source = cause.source();
     }
+    // Standard error may be closed, and the exit code says it too.
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 #[cfg(test)]
