@@ -28,7 +28,9 @@ impl Checker {
     /// Checks the stores after the faults have ended and every person has called again.
     pub(in crate::chat) fn at_rest(&self, world: &World) -> Checked {
         let state = world.state();
-        // First, because the checks below count the log's records.
+        // Before the log, which has records of a Bridge whose save was lost.
+        self.threads.at_rest(&state)?;
+        // Before the checks below, which count the log's records.
         let damage = state.log_damage();
         Promise::Recorded.require(damage.is_empty(), || format!("the log is damaged: {damage:?}"))?;
         let records: Vec<Value> = state.log.values().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -82,7 +84,6 @@ impl Checker {
         let unknown = self.listed.difference(&self.known).next();
         Promise::PaidAccess
             .require(unknown.is_none(), || format!("a comparison did not find the paid invoice {unknown:?}"))?;
-        self.threads.at_rest(&state)?;
         self.alerted.at_rest(&state)?;
         self.sealed(&state)
     }
