@@ -21,16 +21,20 @@ const ADAPTERS: [(&str, &[&str]); 34] = [
     ("backend.alerts()", &["dynamodb:PutItem", "sns:Publish"]),
     ("quiet.sales()", &["dynamodb:GetItem"]),
     ("doctor::needs_toll(", &["dynamodb:Query"]),
-    // A corrupt entry is set aside in one transaction with the cache's counters.
-    ("load_with_verdict(", &["dynamodb:GetItem", "dynamodb:UpdateItem"]),
+    // A corrupt entry is set aside in one transaction with the cache's counters. An earlier version, which serves while a
+    // deployment shifts traffic, reads a sale and its verdict by a query.
+    ("load_with_verdict(", &["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
     ("open:&stores.sales", &["dynamodb:Query"]),
     ("unknown_ids:&stores.sales", &["dynamodb:UpdateItem"]),
     ("cache:&stores.sales", &["dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
     ("entries:&self.stores.sales", &["dynamodb:Query", "dynamodb:UpdateItem"]),
     ("sign_ins:&stores.sales", &["dynamodb:DeleteItem", "dynamodb:UpdateItem"]),
     // A follow-up is opened in one transaction that checks its sale. Its verdict is read as above.
-    ("followup::order(", &["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]),
-    ("followup::{NotOrdered,Ports,order", &["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]),
+    ("followup::order(", &["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]),
+    (
+        "followup::{NotOrdered,Ports,order",
+        &["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+    ),
     ("DynamoMemoryLogs(", &["dynamodb:Query"]),
     (".subject_keys(", &["kms:Decrypt"]),
     ("keys:&backend.subject_keys(", &["kms:GenerateDataKey"]),

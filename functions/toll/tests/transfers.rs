@@ -6,7 +6,7 @@ mod support;
 use domain::toll::{List, Paid, PaidBy, SEVERAL, Stage};
 use std::time::Duration;
 use support::*;
-use testkit::{Fault, Plan, World};
+use testkit::{Fault, Passage, Plan, World};
 
 /// A node that lags behind does not have a transfer that another one has shown.
 #[test]
@@ -233,6 +233,27 @@ fn a_hundred_owed_payments_are_reminded_of_in_one_alert_a_day() {
     }
     let raised = reminders(&world);
     assert!(raised.len() == 3 && raised.iter().all(|line| line.contains("h, and 99 others: ")), "{raised:?}");
+}
+
+/// However many cannot be read, the rest of the run has its time.
+#[test]
+fn a_reminder_that_can_read_no_purchase_ends_in_time() {
+    let world: &'static World = Box::leak(Box::new(world()));
+    for number in 0..5 {
+        let transaction = format!("0x{number:064x}");
+        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
+        assert_eq!(show(world, "/query", &transaction).status(), 409);
+    }
+    world.advance(Duration::from_secs(86_400));
+    world.surround(Box::new(move |name, _| {
+        let is_read = name == "purchases.load";
+        if is_read {
+            world.advance(Duration::from_secs(4));
+        }
+        Passage { fault: is_read.then_some(Fault::Fail), ..Passage::default() }
+    }));
+    let report = look(world).unwrap();
+    assert_eq!((report.failed, report.left), (3, 1));
 }
 
 /// However many wait for a human, an agent's payment is decided first.

@@ -1,6 +1,6 @@
 //! The reminder of the purchases that wait for a human.
 
-use crate::Ports;
+use crate::{Ports, schedule::REMINDER};
 use domain::{
     Alert, Timestamp,
     alert::Severity,
@@ -32,8 +32,13 @@ pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes) -> Result<Report
         return Ok(report);
     }
     let others = store.listed(List::Humans, now).await?.len().saturating_sub(1);
+    let until = now.plus(REMINDER);
     for id in overdue {
         report.due += 1;
+        if ports.journal.clock.now() >= until {
+            report.left += 1;
+            break;
+        }
         let purchase = match store.load(&id).await {
             Ok(Some(found)) => found.value,
             Ok(None) => continue,

@@ -25,7 +25,7 @@ const NODE_RETRY_PERIOD: Duration = Duration::from_secs(24 * 3600);
 const SHARE: Duration = Duration::from_secs(60);
 
 /// The part of it that open settlements leave to the reminder.
-const REMINDER: Duration = Duration::from_secs(10);
+pub(crate) const REMINDER: Duration = Duration::from_secs(10);
 
 /// Handles every due purchase, and reminds operators, whose last reminder is noted. A purchase that fails does not hold
 /// up any other.
