@@ -250,7 +250,7 @@ fn note(state: &mut DigestState, head: &Head, counts: &Counts, now: domain::Time
     }
     if state.head.as_ref().is_some_and(|known| known.sequence >= sequence) {
         // Another run has saved this head already, perhaps without seeing these problems.
-        return alerts.into_iter().fold(Noted::nothing(()), Noted::alerting);
+        return Noted::nothing(()).alerting_all(alerts);
     }
     state.head = Some(head.clone());
     if state.announced.as_ref() != Some(&now.to_date()) {
@@ -262,7 +262,7 @@ fn note(state: &mut DigestState, head: &Head, counts: &Counts, now: domain::Time
         "sequence": sequence, "hash": head.hash, "signature": head.signature, "entries": entries, "gone": gone,
         "left": left, "overwritten": overwritten.len(),
     });
-    alerts.into_iter().fold(Noted::save(()).recording("log_digested", facts), Noted::alerting)
+    Noted::save(()).recording("log_digested", facts).alerting_all(alerts)
 }
 
 #[cfg(test)]

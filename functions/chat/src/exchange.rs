@@ -10,7 +10,7 @@ use crate::{
     bridge, limits, ports, reply, subscription,
 };
 use audit::{
-    Change, ChatStatus, CommitError, Record, alert_unrecorded, escalated, take_evaluation_records,
+    Change, ChatStatus, CommitError, Record, escalated, raise_unrecorded, take_evaluation_records,
     take_interrupted_records,
 };
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
@@ -231,9 +231,8 @@ async fn report_unrecorded(ports: Ports<'_>, who: &str, evaluation: &Evaluation,
         let now = ports.journal.clock.now();
         ports.meter.record(&[Metric::AuditWriteFailed.once()], now);
         tracing::error!(error = telemetry::chain(&error), "a declined message is not recorded");
-        if let Some(alert) = alert_unrecorded(&json!({ "authority": evaluation.envelope() }), who, now) {
-            ports.journal.alerts.raise(alert).await;
-        }
+        let details = json!({ "authority": evaluation.envelope() });
+        raise_unrecorded(ports.journal.alerts, &details, who, now).await;
     }
 }
 

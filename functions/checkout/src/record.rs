@@ -36,9 +36,7 @@ impl Records<'_> {
             self.meter.record(&[Metric::AuditWriteFailed.once()], now);
             tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
             let details = json!({ "authority": evaluation.envelope() });
-            if let Some(alert) = audit::alert_unrecorded(&details, "checkout", now) {
-                self.journal.alerts.raise(alert).await;
-            }
+            audit::raise_unrecorded(self.journal.alerts, &details, "checkout", now).await;
         }
     }
 

@@ -92,7 +92,7 @@ impl Watch<'_> {
                     // Most runs find nothing new. What is in work is claimed again before anything is done about it.
                     let is_idle = state.at_hand.is_empty() && *state == before;
                     let noted = if is_idle { Noted::nothing(taken) } else { Noted::save(taken) };
-                    alert.into_iter().fold(noted, Noted::alerting)
+                    noted.alerting_all(alert)
                 };
                 self.report.new = self.note(take).await?;
                 Ok(())
@@ -273,7 +273,7 @@ impl Watch<'_> {
             state.end(now, wait);
             let alert = alert_on_change(state, trouble.as_ref(), now);
             state.trouble = trouble.as_ref().map(|(_, code)| code.clone());
-            alert.into_iter().fold(Noted::save(()), Noted::alerting)
+            Noted::save(()).alerting_all(alert)
         };
         let ended = self.note(end).await;
         match error {

@@ -131,8 +131,7 @@ impl Watch<'_> {
         let finish = |state: &mut InboxState, _| {
             let sender = state.finish(id, ended);
             let facts: Value = json!({ "message": digest(id), "sender": sender, "outcome": outcome });
-            let noted = Noted::save(()).recording("auto_response", facts);
-            alert.iter().cloned().fold(noted, Noted::alerting)
+            Noted::save(()).recording("auto_response", facts).alerting_all(alert.clone())
         };
         self.note(finish).await
     }

@@ -58,8 +58,6 @@ pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evalua
         let now = ports.rejections.clock.now();
         ports.meter.record(&[Metric::AuditWriteFailed.once()], now);
         tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
-        if let Some(alert) = audit::alert_unrecorded(&details, "toll", now) {
-            ports.rejections.alerts.raise(alert).await;
-        }
+        audit::raise_unrecorded(ports.rejections.alerts, &details, "toll", now).await;
     }
 }

@@ -9,12 +9,12 @@ use audit::{Change, CommitError, TollStatus};
 use domain::{
     Metric, SessionId, Timestamp,
     ports::{Transfer, Versioned},
-    toll::{Offer, Purchase, SEVERAL, Stage},
+    toll::{Offer, PaidBy, Purchase, SEVERAL, Stage},
 };
 use runtime::{http::Reply, telemetry};
 
-/// A smaller transfer is not given back. It is less than any price that we name, so nobody sent it for an answer, and a
-/// human who returns it costs more.
+/// A smaller transfer is not given back: it is less than any price of ours, so it was not meant for an answer, and the
+/// work of returning it costs more.
 const WORTH_RETURNING: u64 = Offer::Query.price();
 
 /// What the presenter of a signed payment's transaction reads. The payment itself buys.
@@ -54,9 +54,7 @@ impl PaidRequest<'_> {
                     [one] => one.payer.clone(),
                     _ => SEVERAL.to_owned(),
                 };
-                let purchase = fresh(id, &payer);
-                let purchase = Versioned { value: purchase.value.of_payers(payers), ..purchase };
-                self.owe(transaction, purchase, why).await
+                self.owe(transaction, of_payers(fresh(id, &payer), payers), why).await
             }
             Ok(Transfer::Signed { payer, nonce, amount }) => {
                 // Under the id of the signed payment, so that the signature cannot buy as well.
@@ -131,4 +129,8 @@ impl PaidRequest<'_> {
 
 fn of_amount(purchase: Versioned<Purchase>, amount: u64) -> Versioned<Purchase> {
     Versioned { value: purchase.value.of_amount(amount), ..purchase }
+}
+
+fn of_payers(purchase: Versioned<Purchase>, payers: Vec<PaidBy>) -> Versioned<Purchase> {
+    Versioned { value: purchase.value.of_payers(payers), ..purchase }
 }

@@ -358,7 +358,7 @@ impl<'a> Worker<'a> {
             Ok(Event::Failed { reason }) => Some(self.event(context.now, Severity::Critical, "VERDICT", reason)),
             _ => None,
         };
-        alert.into_iter().fold(Change::made(made, context), Change::alerting)
+        Change::made(made, context).alerting_all(alert)
     }
 
     /// Ends the claim by a transition, with its records and at most one critical alert, of which the operation and the
@@ -374,7 +374,7 @@ impl<'a> Worker<'a> {
             let Ok(event) = transition(sale, now) else { return Change::nothing(None) };
             let context = Context { details: details.clone(), ..Context::new(now, self.order.received_at) };
             let critical = |(operation, detail)| self.event(now, Severity::Critical, operation, detail);
-            alert.map(critical).into_iter().fold(Change::of(&event, &context, None), Change::alerting)
+            Change::of(&event, &context, None).alerting_all(alert.map(critical))
         };
         Ok(self.ports.journal.commit(sale, end).await?)
     }
@@ -393,11 +393,8 @@ impl<'a> Worker<'a> {
             let context = Context::new(now, self.order.received_at);
             let change = Change::made(sale.unusable(found_by, tier, email_tag, &reason, now), &context);
             let is_unannounced = change.answer && !sale.is_drop_open();
-            let change = change.map(|_| None);
-            if !is_unannounced {
-                return change;
-            }
-            change.alerting(self.event(now, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED))
+            let alert = is_unannounced.then(|| self.event(now, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED));
+            change.map(|_| None).alerting_all(alert)
         };
         Ok(self.ports.journal.commit(sale, drop).await?)
     }
@@ -446,12 +443,12 @@ impl<'a> Worker<'a> {
             let Ok(event) = sale.ready(&self.order.message_id, &bought.purchase, colour, &verdict_hash, now) else {
                 return (Change::nothing(None), None);
             };
-            let mut cached = Box::new(original.clone());
+            let mut cached = Box::new(CachedVerdict { smoke: sale.smoke(), ..original.clone() });
             if let Event::VerdictReady { regenerated: Some(compared), .. } = &event {
                 cached.mark_regenerated(compared);
             }
-            let change = Change::of(&event, &context, Some(cached.clone()));
-            (sample.iter().cloned().fold(change, Change::alerting), Some(cached))
+            let change = Change::of(&event, &context, Some(cached.clone())).alerting_all(sample.clone());
+            (change, Some(cached))
         };
         Ok(self.ports.journal.commit_with_verdict(sale, ready).await?)
     }

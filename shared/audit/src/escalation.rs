@@ -2,7 +2,7 @@
 //! nobody may override. They count a metric whose alarm alerts the operators, so every such text that is recorded is
 //! escalated, whichever way it came in.
 
-use domain::{Alert, Measurement, Metric, Timestamp, alert::Severity};
+use domain::{Alert, Measurement, Metric, Timestamp, alert::Severity, ports::Alerts};
 use serde_json::Value;
 
 /// The evaluation in a record's details, if the record is escalated: nobody may override it, and it names who has to
@@ -18,13 +18,21 @@ pub fn escalated(details: &Value) -> Option<&Value> {
 /// have been the reply alone. `None` if the record is not escalated. Without the record nothing raises the alarm, and no
 /// list shows the reason or who has to see it. `subject` names the record's stream or function.
 #[must_use]
-pub fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -> Option<Alert> {
+pub(crate) fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -> Option<Alert> {
     let evaluation = escalated(details)?;
     let reason = evaluation["reason_code"].as_str().unwrap_or("-");
     let targets: Vec<&str> = evaluation["escalation"].as_array()?.iter().filter_map(Value::as_str).collect();
     let targets = targets.join(", ");
     let detail = format!("a text about harm to a child was blocked ({reason}; {targets}); its record may be missing");
     Some(Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUTHORITY", subject, &detail))
+}
+
+/// Raises the alert about a record that may not have been saved, if the record is escalated. `subject` names the
+/// function or the customer.
+pub async fn raise_unrecorded(alerts: &dyn Alerts, details: &Value, subject: &str, now: Timestamp) {
+    if let Some(alert) = alert_unrecorded(details, subject, now) {
+        alerts.raise(alert).await;
+    }
 }
 
 /// The measurement of a record with these details.

@@ -103,6 +103,12 @@ impl<T, R> Change<T, R> {
         self
     }
 
+    /// Adds alerts. Without any, the change stays as it is.
+    #[must_use]
+    pub fn alerting_all(self, alerts: impl IntoIterator<Item = Alert>) -> Self {
+        alerts.into_iter().fold(self, Self::alerting)
+    }
+
     /// Adds a record.
     #[must_use]
     pub fn with_record(mut self, record: R) -> Self {

@@ -235,8 +235,8 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
         output::print(&for_people(arguments.queue.name, message, output::width()))?;
     }
     if let Some(cut) = cut(messages.len(), arguments.most, depth.waiting) {
-        // Not standard output, which may be a JSON document.
-        writeln!(io::stderr(), "{cut}")?;
+        // Not standard output, which may be a JSON document. An advice that cannot be written is no failure.
+        let _ = writeln!(io::stderr(), "{cut}");
     }
     Ok(if messages.is_empty() { Ended::Nothing } else { Ended::Done })
 }

@@ -130,9 +130,11 @@ impl Bulk<'_> {
             }
             Ok(answers)
         })?;
-        if self.selection.is_one() {
-            // The refusal or failure of the one sale is that of the command.
-            answers = answers.into_iter().map(|answer| answer.map(Ok)).collect::<Result<Vec<_>, _>>()?;
+        // The refusal or failure of the one sale is that of the command.
+        if self.selection.is_one()
+            && let Some(Err(error)) = answers.pop_if(|answer| answer.is_err())
+        {
+            return Err(error);
         }
         let mut outcomes = Outcomes::of(self.field, sessions, answers);
         let json = self.signed.target.json;

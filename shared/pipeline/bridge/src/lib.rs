@@ -98,8 +98,7 @@ fn change(bridge: &Bridge, done: Step, now: Timestamp) -> Change<Step> {
     match done {
         Ok(Some(event)) => {
             let alert = alert(&event, bridge.id(), now);
-            let change = Change::recorded(vec![Record::bridge(now, event.clone())], Ok(Some(event)));
-            alert.into_iter().fold(change, Change::alerting)
+            Change::recorded(vec![Record::bridge(now, event.clone())], Ok(Some(event))).alerting_all(alert)
         }
         unchanged => Change::nothing(unchanged),
     }

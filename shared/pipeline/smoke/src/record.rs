@@ -64,8 +64,7 @@ impl Remembered {
             let surplus = state.leftovers.len().saturating_sub(MOST_LEFTOVERS);
             state.leftovers.drain(..surplus);
             state.last = Some(report.last_run());
-            let noted = Noted::save(()).recording("smoke_test", report.facts(trigger));
-            alerts.iter().cloned().fold(noted, Noted::alerting)
+            Noted::save(()).recording("smoke_test", report.facts(trigger)).alerting_all(alerts.clone())
         };
         let save = async {
             let notebook = match self.0 {

@@ -43,7 +43,7 @@ fn change(subscriber: &mut Subscriber, reported: &Reported, now: Timestamp) -> C
     let Some(noted) = subscriber.billing_mut().record_report(&reported.report) else { return Change::nothing(None) };
     if noted == BillingChange::Detail && !is_dispute(&reported.report) {
         let reminder = is_reminded(subscriber, reported).then(|| two_subscriptions(reported, now));
-        return reminder.into_iter().fold(Change::save(Some(noted)), Change::alerting);
+        return Change::save(Some(noted)).alerting_all(reminder);
     }
     let access = subscriber.access(now);
     let body = Body::Subscription {
@@ -55,8 +55,7 @@ fn change(subscriber: &mut Subscriber, reported: &Reported, now: Timestamp) -> C
     };
     let record = Record { timestamp: now, triggered_at: reported.received_at, body };
     let alerts = alerts(subscriber, reported, noted, now);
-    let change = Change::recorded(vec![record], Some(noted));
-    alerts.into_iter().fold(change, Change::alerting)
+    Change::recorded(vec![record], Some(noted)).alerting_all(alerts)
 }
 
 const fn is_dispute(report: &BillingReport) -> bool {

@@ -52,7 +52,7 @@ impl Delivery<'_> {
             };
             let Event::MailFailed { next, .. } = event else { return Change::nothing(None) };
             let alert = failure::alert(sale, letter, failure, next, now);
-            alert.into_iter().fold(Change::of(&event, &self.context(now), Some(next)), Change::alerting)
+            Change::of(&event, &self.context(now), Some(next)).alerting_all(alert)
         };
         let counted = self.ports.journal.commit(failed, count).await?;
         let (sale, next) = counted.settle_unless(|_, next| matches!(next, Some(Next::AtOnce))).await;
@@ -103,7 +103,7 @@ impl Delivery<'_> {
     ) -> Result<Outcome, StepError> {
         let end = |sale: &mut Sale, now| {
             let Ok(event) = end(sale, now) else { return Change::nothing(()) };
-            alert.iter().cloned().fold(Change::of(&event, &self.context(now), ()), Change::alerting)
+            Change::of(&event, &self.context(now), ()).alerting_all(alert.clone())
         };
         let (sale, ()) = self.ports.journal.commit(sale, end).await?.settle().await;
         // Another worker may have abandoned the mail meanwhile, and crashed before it kept the dead letter. This message is
