@@ -188,14 +188,14 @@ async fn record_unposted(
     }
 }
 
-/// Whether operators are alerted to a message that could not be posted. Mailboxes cost nothing, and neither do their
-/// acceptances: the people who have no subscription and whom no operator has let in raise only some alerts an hour
-/// together, so that others are still read. What cannot be read or counted is alerted.
+/// Whether operators are alerted to a message that could not be posted. Mailboxes and acceptances cost nothing. So
+/// people without a subscription, to whom no operator has granted access, share a limit of alerts an hour, and the
+/// alerts about others are still read. If the access or the limit cannot be read, operators are alerted.
 async fn alerting(ports: Ports<'_>, who: &SubscriberId) -> Alerting {
     let (paid, bridge) =
         futures_util::join!(ports.access.access(who, ports.journal.clock.now()), ports.bridges.load(who));
     let (Ok(paid), Ok(bridge)) = (paid, bridge) else { return Alerting::This };
-    // A message was posted under a grant, which a revocation ends and a new acceptance replaces.
+    // A revocation or a new acceptance removes the grant, but not the messages that were posted under it.
     let was_granted = bridge.value.expires().is_some() || !bridge.value.thread().is_empty();
     if was_granted || paid != Access::default() {
         return Alerting::This;

@@ -37,8 +37,8 @@ pub(crate) const MESSAGE: Limit = Limit("bridge", HOUR, 30);
 /// Acceptances of the Bridge's agreement: each is work for an operator.
 pub(crate) const ACCEPTANCE: Limit = Limit("agreement", DAY, 5);
 
-/// Messages that may disclose self-harm and cannot be posted on the Bridge, of which a day keeps a record, and of which
-/// some raise an alert. As many as the declined messages of the chat that are recorded.
+/// Records a day of messages that may disclose self-harm and cannot be posted on the Bridge: as many as of declined
+/// messages of the chat. Some of the records raise an alert.
 pub(crate) const UNPOSTED_DISCLOSURE: Limit = Limit("bridge-disclosure", DAY, MOST_DECLINES_A_DAY);
 
 /// Erasures of a memory: each leaves records that stay for years.
@@ -71,11 +71,11 @@ async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Resu
     Ok((!is_taken).then(|| Timestamp::from_seconds((number + 1) * seconds).since(now)))
 }
 
-/// The alerts that a group of people raises together in an hour before one that says that there are more: the name
-/// under which they are counted, and how many.
+/// A limit of alerts that people share: its name, and how many an hour all of them raise. One more says that others
+/// are recorded without an alert.
 pub(crate) struct SharedAlerts(&'static str, u32);
 
-/// Disclosures of people whose address nobody has.
+/// Disclosures of people whose address operators do not have.
 pub(crate) const UNREACHABLE_DISCLOSURES: SharedAlerts = SharedAlerts("unreachable-disclosures", 10);
 
 /// Disclosures of people who have accepted the agreement and have no grant. An acceptance costs no more than a mailbox,

@@ -48,7 +48,7 @@ impl Watch<'_> {
     }
 }
 
-/// Saves what is new about a disclosure, with a record and, the first time, an alert. Neither contains a word of it.
+/// Saves a disclosure that is new, with a record and, if it is the message's first, an alert. Neither has its words.
 fn report(
     new: NewDisclosure,
     id: &str,

@@ -203,10 +203,10 @@ pub(crate) enum Failed {
     TooOften,
 }
 
-/// What is new about a message that may disclose self-harm.
+/// Which part of a disclosure is not recorded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NewDisclosure {
-    /// That it may: nothing is recorded yet.
+    /// All of it.
     Message,
     /// Its text: its subject alone is recorded.
     Text,
@@ -409,7 +409,8 @@ impl InboxState {
         }
     }
 
-    /// Records that a message may disclose self-harm, by its subject alone or also by its text. Returns what is new.
+    /// Records that a message may disclose self-harm, by its subject alone or also by its text. Returns which part is
+    /// new.
     pub(crate) fn record_disclosure(&mut self, id: &str, by_subject: bool) -> NewDisclosure {
         let Some(at_hand) = self.find_mut(id) else { return NewDisclosure::Nothing };
         if !std::mem::replace(&mut at_hand.disclosed, true) {
@@ -423,10 +424,10 @@ impl InboxState {
         }
     }
 
-    /// Whether a message whose text cannot be read may be handled without it: at the last attempt, and after its
-    /// acknowledgement was claimed. Failures before the announcement were not the text's alone. An answer with sources
-    /// of help needs the text, which selects the sources, unless the subject alone discloses self-harm: then at the
-    /// last attempt the subject selects them, whether the message is announced or not.
+    /// Whether a message whose text cannot be read may be handled without it: once its acknowledgement is claimed, and
+    /// otherwise at the last attempt. There it has to be announced, because failures before that were not the text's
+    /// alone, unless its subject discloses self-harm. Sources of help are selected by the text; at the last attempt
+    /// such a subject selects them instead.
     pub(crate) fn may_lack_text(&self, id: &str, subject_discloses: bool) -> bool {
         self.find(id).is_some_and(|at_hand| {
             let is_last = at_hand.failures + 1 >= MOST_FAILURES;

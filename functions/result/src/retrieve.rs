@@ -75,7 +75,7 @@ struct Retrieval<'a> {
 }
 
 impl Retrieval<'_> {
-    /// What is shown of the sale; used for follow-ups too.
+    /// Reads the sale, orders what it lacks, and returns what its page shows. Used for follow-ups too.
     async fn shown(&self) -> Shown {
         let (sale, entry) = match self.ports.journal.store.load_with_verdict(&self.session_id).await {
             Ok(loaded) => loaded,

@@ -102,7 +102,7 @@ impl PaidRequest<'_> {
             };
         };
         let found = journal.flush(found).await;
-        // A transaction may have several payers, each with a question of its own. What is owed buys none of them an answer.
+        // Each of several payers may ask its own question. If the transaction is owed, none of them gets an answer.
         if found.value.signed().is_none() && matches!(found.value.stage(), Stage::Owed { .. }) {
             return Ok(self.owed(found).await);
         }

@@ -294,7 +294,8 @@ pub(crate) async fn commit<J: Journaled, T: Send>(
         let published = if is_first { publish(&journal, &mut value).await } else { Ok(()) };
         let now = journal.ports().clock.now();
         let (effects, beside, answer) = {
-            // A copy, because the loaded state is saved without what was published, even if nothing else changes.
+            // On a copy: if `decide` makes no change, the state stays as loaded. It is saved nevertheless if something
+            // of it was published first.
             let mut decided = value.clone();
             let (Change { effects, answer }, beside) = decide(&mut decided, now);
             let effects = effects.or_else(|| beside.is_some().then(Effects::default));

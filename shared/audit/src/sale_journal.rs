@@ -18,7 +18,7 @@ use domain::{
 pub type Journal<'a> = StreamJournal<'a, dyn SaleStore + 'a>;
 
 impl Journal<'_> {
-    /// As [`StreamJournal::commit`], with a verdict to cache in the same write. A verdict makes a change, as a record does.
+    /// As [`StreamJournal::commit`], with a verdict to cache in the same write. A verdict makes a change.
     ///
     /// # Errors
     /// As [`StreamJournal::commit`].

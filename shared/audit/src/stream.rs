@@ -47,8 +47,8 @@ pub trait StreamStore: Store<<Self as StreamStore>::State> {
     /// What may be saved in the same write: a sale's cached verdict. `Infallible` for a state that is saved alone.
     type Beside: Send + Sync;
 
-    /// Saves the state, on condition that the stored version is the expected one. Returns the new version. A store of
-    /// states that are saved alone keeps this form.
+    /// Saves the state, on condition that the stored version is the expected one. Returns the new version. Without
+    /// an implementation of its own, a store saves the state alone.
     fn save_with(
         &self,
         state: &Self::State,

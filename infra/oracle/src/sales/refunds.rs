@@ -221,8 +221,8 @@ async fn rest_of_charges(
     for (done, session) in (1..).zip(sessions) {
         let sale = store.load(&session).await.or_failed("the sale cannot be read")?;
         let amount = match list::amount(payments, &session).await {
-            // A mistyped session: the refund of it is refused, and of the others it is not. A key of another account
-            // finds no session, and the table has its sale.
+            // Mistyped: only this session's refund is refused. But if the table has its sale, the key may be that of
+            // another account: the command then fails before its question.
             Err(PaymentError::NotFound) if sale.is_none() => None,
             amount => amount.or_failed("Stripe cannot be asked what was charged")?,
         };

@@ -70,7 +70,8 @@ impl Progress {
     }
 }
 
-/// Shows on a terminal that `done` of several are done, on one line that is overwritten each time.
+/// Shows on a terminal that `done` of `of` are done, if there are several, on one line that is overwritten each
+/// time.
 pub(crate) fn counted(done: u64, of: u64, what: &str) {
     if of > 1 && io::stderr().is_terminal() {
         write(&counted_line(done, of, what));

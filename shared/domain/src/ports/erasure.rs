@@ -35,7 +35,7 @@ pub trait StoredMails: Send + Sync {
     /// Deletes a message permanently. A missing message counts as deleted.
     async fn remove(&self, id: &str) -> Result<(), MailError>;
 
-    /// Deletes the first `most` of a sale's mails, in their order. Returns their number, or `None` if the mailbox has more.
+    /// Deletes the first `most` of a sale's mails, in order. Returns their number; `None` if there are more.
     async fn remove_of_sale(
         &self,
         session: &SessionId,

@@ -73,7 +73,7 @@ impl<'a> Tracked<'a> {
             self.has_delivered.store(true, Ordering::Relaxed);
         }
         let mut last = self.last();
-        // After a reply that only its own limit has cut, the next attempt has its whole time.
+        // A failure that is no outage ends the call: the next attempt at this model has its whole time.
         if outcome.as_ref().err().is_none_or(|error| !error.is_outage()) {
             *last = None;
         } else if let Some(call) = last.as_mut() {
@@ -82,8 +82,8 @@ impl<'a> Tracked<'a> {
     }
 
     /// Records that a time limit dropped the call in progress, if there is one. It counts as a failure if its model had
-    /// at least `enough` time; otherwise the next caller makes the half-open call. A model that has written something
-    /// of a long reply within half of `enough` has delivered one, which is longer than the time: it does not fail.
+    /// at least `enough` time; otherwise the next caller makes the half-open call. A model whose long reply grew within
+    /// the last half of `enough` does not fail: it has delivered a reply, which only needs more than our time.
     pub async fn record_dropped_call(&self, ports: Ports<'_>, policy: &Policy, session: &SessionId, enough: Duration) {
         let dropped = self.last().take().filter(|call| call.is_in_progress);
         let Some(Call { model, since, long_at, .. }) = dropped else { return };

@@ -93,7 +93,7 @@ async fn load(
     Ok((sale, if is_stopped { Err(ReattemptError::MoneyWentBack) } else { planned }))
 }
 
-/// Whether a second attempt is possible, and its effect, by the sale alone, for an operator who has `read` these replies
+/// By the sale alone: whether a second attempt is possible, and its effect. The operator has `read` these replies
 /// (by [`replies::name`]).
 fn planned(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Result<Reattempt, ReattemptError> {
     let declined = sale.declined().filter(|_| submission.is_none());

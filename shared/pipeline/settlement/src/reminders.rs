@@ -17,7 +17,7 @@ const NOTE: &str = "toll-reminder";
 const REMIND_AFTER: i64 = 24 * 3_600_000;
 
 /// Alerts operators once a day to all purchases that wait for them, in one alert, as soon as one has waited for a day.
-/// One alert for each would let whoever sends many small transfers fill the operators' mailboxes every day.
+/// With one alert for each, a sender of many small transfers could fill the operators' mailboxes every day.
 pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes) -> Result<Report, StorageError> {
     let store = ports.journal.store;
     let now = ports.journal.clock.now();

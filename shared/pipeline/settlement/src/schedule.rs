@@ -24,11 +24,11 @@ const NODE_RETRY_PERIOD: Duration = Duration::from_secs(24 * 3600);
 /// The most time of one run; the rest waits for the next run.
 const SHARE: Duration = Duration::from_secs(60);
 
-/// The part of it that open settlements leave to the reminder.
+/// The part of [`SHARE`] that is left for the reminder.
 pub(crate) const REMINDER: Duration = Duration::from_secs(10);
 
-/// Handles every due purchase, and reminds operators, whose last reminder is noted. A purchase that fails does not hold
-/// up any other.
+/// Handles every due purchase, then reminds operators. `notes` has the time of the last reminder. A purchase that fails
+/// does not hold up any other.
 ///
 /// # Errors
 /// [`StorageError`] when a list cannot be read.

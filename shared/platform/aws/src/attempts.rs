@@ -131,8 +131,9 @@ fn was_connected(error: &(dyn Error + 'static)) -> bool {
     clients.any(|error| !error.is_connect())
 }
 
-/// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it. A first attempt
-/// whose connection was closed is made once more, at once, and one that meets a transaction after a pause.
+/// Makes up to `1 + retries` attempts. Returns the result of the last, and how many failed before it. Not counted: a
+/// first attempt whose connection was closed (repeated at once), and up to three that met a transaction (repeated after
+/// a pause).
 pub(crate) async fn attempts<T, F>(retry_policy: RetryPolicy, attempt: impl Fn() -> F) -> (Result<T, Failure>, u32)
 where
     F: Future<Output = Result<T, Failure>>,

@@ -160,8 +160,8 @@ pub enum TransferError {
     Forgotten,
 }
 
-/// Checks that this transaction paid this price, by one transfer of exactly the price. A transaction with several
-/// transfers buys nothing, because it is one purchase: the others would be lost. A transfer beside signed ones buys. Of
+/// Checks that this transaction paid this price, by one transfer of exactly the price. A transaction is one purchase,
+/// so with several unsigned transfers it buys nothing: all but one would be lost. One beside signed ones buys. Of
 /// several signed transfers the error has the first.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45);
 
 const API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
-/// A model whose last text is older than this part of the call's time has stalled.
+/// A model has stalled if its last text is older than a quarter of the call's time.
 const STALLED: u32 = 4;
 
 /// The longest reply: a verdict has a few kB.
@@ -119,7 +119,7 @@ impl Client {
         Err(error)
     }
 
-    /// Why a stream broke off whose reply was last seen to grow at this time, and to be long. A model that was still
+    /// Why a stream broke off. `long_at` is when its reply last grew, if the reply is long. A model that was still
     /// writing such a reply at the time-out does not fail: the reply is longer than our time.
     fn broken_off(&self, error: reqwest::Error, long_at: Option<Instant>) -> ModelError {
         let is_writing = long_at.is_some_and(|at| at.elapsed() < self.timeout / STALLED);
