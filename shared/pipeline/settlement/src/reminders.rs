@@ -1,6 +1,6 @@
 //! The reminder of the purchases that wait for a human.
 
-use crate::{Ports, schedule::REMINDER};
+use crate::Ports;
 use domain::{
     Alert, Timestamp,
     alert::Severity,
@@ -9,6 +9,7 @@ use domain::{
     toll::{List, Purchase, Stage},
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The note with the time of the last reminder.
 const NOTE: &str = "toll-reminder";
@@ -17,8 +18,9 @@ const NOTE: &str = "toll-reminder";
 const REMIND_AFTER: i64 = 24 * 3_600_000;
 
 /// Alerts operators once a day to all purchases that wait for them, in one alert, as soon as one has waited for a day.
-/// With one alert for each, a sender of many small transfers could fill the operators' mailboxes every day.
-pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes) -> Result<Report, StorageError> {
+/// With one alert for each, a sender of many small transfers could fill the operators' mailboxes every day. It ends after
+/// `share`, also if no purchase can be read.
+pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes, share: Duration) -> Result<Report, StorageError> {
     let store = ports.journal.store;
     let now = ports.journal.clock.now();
     let a_day_ago = Timestamp::from_millis(now.as_millis() - REMIND_AFTER);
@@ -32,7 +34,7 @@ pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes) -> Result<Report
         return Ok(report);
     }
     let others = store.listed(List::Humans, now).await?.len().saturating_sub(1);
-    let until = now.plus(REMINDER);
+    let until = now.plus(share);
     for id in overdue {
         report.due += 1;
         if ports.journal.clock.now() >= until {

@@ -25,7 +25,7 @@ const NODE_RETRY_PERIOD: Duration = Duration::from_secs(24 * 3600);
 const SHARE: Duration = Duration::from_secs(60);
 
 /// The part of [`SHARE`] that is left for the reminder.
-pub(crate) const REMINDER: Duration = Duration::from_secs(10);
+const REMINDER: Duration = Duration::from_secs(10);
 
 /// Handles every due purchase, then reminds operators. `notes` has the time of the last reminder. A purchase that fails
 /// does not hold up any other.
@@ -34,7 +34,7 @@ pub(crate) const REMINDER: Duration = Duration::from_secs(10);
 /// [`StorageError`] when a list cannot be read.
 pub async fn run(ports: Ports<'_>, notes: &dyn Notes) -> Result<Report, StorageError> {
     let mut report = settle_due(ports).await?;
-    report += remind(ports, notes).await?;
+    report += remind(ports, notes, REMINDER).await?;
     Ok(report)
 }
 
