@@ -157,7 +157,7 @@ fn a_disclosure_that_can_be_neither_posted_nor_recorded_is_alerted() {
     assert!(raised.len() == 1 && raised[0].contains("no address is known"), "{raised:?}");
 }
 
-/// A mailbox costs nothing, and operators can do nothing for somebody whose address nobody has.
+/// A mailbox costs nothing, and operators cannot write to an address that they do not have.
 #[test]
 fn disclosures_of_people_whom_nobody_can_reach_are_all_recorded_and_raise_some_alerts_an_hour() {
     let disclosure = "I want to kill myself";
@@ -202,7 +202,7 @@ fn disclosures_of_people_without_a_grant_raise_some_alerts_an_hour() {
     assert_eq!(more, [vec![false; 60], vec![true]].concat(), "{raised:?}");
     let recorded = world.state().log.values().filter(|line| line.contains("authority_evaluated")).count();
     assert_eq!(recorded, 62);
-    // Also of somebody who accepts again after the grant has ended.
+    // A person who accepts again after the grant has ended raises an alert with each message too.
     revoke(&world);
     send(&member, 2);
     assert_eq!(accept(&world, &acceptance(), &member).status(), 200);

@@ -29,7 +29,7 @@ pub(crate) fn disclosure(message: &Incoming, text: &str, locale: Option<&str>) -
 
 impl Watch<'_> {
     /// Records that a message may disclose self-harm, and alerts operators to it once. After a record of the subject
-    /// alone, the evaluation of the text is recorded too: it may name somebody who has to see it.
+    /// alone, the evaluation of the text is recorded too: it may require an escalation that the subject does not.
     pub(crate) async fn note_disclosure(
         &mut self,
         id: &str,

@@ -177,8 +177,8 @@ impl Retrieval<'_> {
         Ok(followup::ordered(Box::pin(retrieval.shown()).await))
     }
 
-    /// The fields about the follow-up without its verdict. The page then asks for the verdict, which passes gate 2. Of a
-    /// follow-up itself there are none.
+    /// The fields about the follow-up without its verdict. The page then asks for the verdict, which passes gate 2. A
+    /// follow-up has no follow-up of its own, and so no such fields.
     async fn followup_state(&self, sale: &Sale) -> Shown {
         match self.followup(sale).await {
             Ok(mut fields) => {

@@ -128,7 +128,7 @@ fn a_trigger_of_child_safety_is_escalated_whatever_is_shown_as_its_payment() {
     assert_eq!(world.state().counted(Metric::AuthorityEscalated), 1);
 }
 
-/// Neither the alarm nor a list has it.
+/// No alarm and no list shows the evaluation.
 #[test]
 fn an_escalated_evaluation_that_cannot_be_saved_raises_a_critical_alert() {
     let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";

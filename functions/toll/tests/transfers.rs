@@ -91,7 +91,7 @@ fn a_transfer_of_another_amount_is_owed_unless_it_is_the_price_of_another_offer(
     }
 }
 
-/// A bundle of two payers: whoever shows it first gets neither an answer nor the other's money.
+/// The first payer to show a transaction of two payers gets no answer, and is owed only its own transfer.
 #[test]
 fn the_transfers_of_one_transaction_are_owed_to_their_own_payers() {
     let part = |payer: &str, amount| PaidBy { payer: payer.to_owned(), amount };
@@ -218,7 +218,7 @@ fn a_reminder_is_one_note_and_changes_no_purchase() {
     }
 }
 
-/// Otherwise whoever sends many small transfers fills the operators' mailboxes every day.
+/// With one alert for each, a sender of many small transfers could fill the operators' mailboxes every day.
 #[test]
 fn a_hundred_owed_payments_are_reminded_of_in_one_alert_a_day() {
     let world = world();

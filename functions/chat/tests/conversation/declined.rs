@@ -41,7 +41,7 @@ fn a_refusal_does_not_wait_for_a_store() {
     }
 }
 
-/// Neither the alarm nor a list has it. The alert names the customer where they are known.
+/// No alarm and no list shows the message. The alert names the customer if the session is known.
 #[test]
 fn an_escalated_message_that_cannot_be_recorded_raises_a_critical_alert() {
     let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";

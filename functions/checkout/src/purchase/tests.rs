@@ -343,7 +343,7 @@ fn a_trigger_of_child_safety_is_escalated_at_checkout_and_for_developers_and_not
     }
 }
 
-/// Neither the alarm nor a list may have it. Nobody knows whether a save whose reply is lost is done.
+/// The alarm and the list may lack the evaluation. After a lost reply it is unknown whether the row was saved.
 #[test]
 fn an_escalated_evaluation_whose_save_fails_raises_a_critical_alert() {
     let minor = "I'm 15. I don't want to be here anymore. No one would miss me.";

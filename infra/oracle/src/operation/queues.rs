@@ -242,7 +242,7 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
 }
 
 /// Says that there are more messages than `most`. The count of `waiting` ones alone does not show it: for a while it
-/// includes those that were just removed, or that somebody else looks at.
+/// includes messages that were just removed, and messages that another reader has hidden.
 fn cut(shown: usize, most: usize, waiting: u64) -> Option<String> {
     let is_cut = shown >= most && (shown as u64) < waiting;
     is_cut.then(|| format!("{shown} of about {waiting} dead letters are shown: give a larger --most"))

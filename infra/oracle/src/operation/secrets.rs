@@ -60,7 +60,8 @@ async fn current(deployed: &Deployed, name: Name) -> Result<Value, CommandError>
     Ok(parsed(document.expose()))
 }
 
-/// An empty object until the secret is filled in, and `null` for anything but an object: somebody wrote it by hand.
+/// The secret's object, which is empty until the secret is filled in. A value that is no object was written by hand,
+/// and is `null` here.
 fn parsed(document: &str) -> Value {
     if document.trim().is_empty() {
         return json!({});

@@ -235,7 +235,7 @@ mod tests {
         assert!(!answered);
     }
 
-    /// A model whose ordinary reply is not written in time has become slow, and people are told.
+    /// A model that does not write an ordinary reply in time has become slow. Its circuit opens, which alerts operators.
     #[test]
     fn a_dropped_call_of_a_model_that_has_written_little_is_that_of_a_silent_one() {
         let short = Writing("A".repeat(10));

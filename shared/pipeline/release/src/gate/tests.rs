@@ -111,8 +111,8 @@ fn an_override_lets_one_deployment_through() {
     }
 }
 
-/// Two people are told that their override is not granted for certain, and repeat the command or go home: a deployment
-/// that it lets through is on record and operators are alerted in both cases.
+/// After an override that is not granted for certain, its two people repeat the command or leave it. In both cases, a
+/// deployment that it lets through is on record, and operators are alerted.
 #[test]
 fn whatever_breaks_an_override_that_applies_is_on_record_and_alerted_and_stands_once() {
     let rings = Deployment { alarms: Some(vec!["orders wait".to_owned()]), ..sound() };
