@@ -193,15 +193,21 @@ fn reminders(world: &World) -> Vec<String> {
     lines.filter(|line| line.contains("waits for a human")).collect()
 }
 
+/// Shows this many transfers that buy nothing, and waits after each.
+fn owe(world: &World, count: u32, wait: Duration) {
+    for number in 0..count {
+        let transaction = format!("0x{number:064x}");
+        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
+        assert_eq!(show(world, "/query", &transaction).status(), 409);
+        world.advance(wait);
+    }
+}
+
 /// However many there are and however slow the store is, the next run repeats no reminder.
 #[test]
 fn a_reminder_is_one_note_and_changes_no_purchase() {
     let world = world();
-    for number in 0..2 {
-        let transaction = format!("0x{number:064x}");
-        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
-        assert_eq!(show(&world, "/query", &transaction).status(), 409);
-    }
+    owe(&world, 2, Duration::ZERO);
     world.advance(Duration::from_secs(86_400));
     world.plan(Plan::none().whenever("purchases.save", Fault::Fail));
     for _ in 0..2 {
@@ -222,12 +228,7 @@ fn a_reminder_is_one_note_and_changes_no_purchase() {
 #[test]
 fn a_hundred_owed_payments_are_reminded_of_in_one_alert_a_day() {
     let world = world();
-    for number in 0..100 {
-        let transaction = format!("0x{number:064x}");
-        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
-        assert_eq!(show(&world, "/query", &transaction).status(), 409);
-        world.advance(Duration::from_secs(60));
-    }
+    owe(&world, 100, Duration::from_secs(60));
     for _ in 0..72 {
         look_after(&world, 3_600);
     }
@@ -239,11 +240,7 @@ fn a_hundred_owed_payments_are_reminded_of_in_one_alert_a_day() {
 #[test]
 fn a_reminder_that_can_read_no_purchase_ends_in_time() {
     let world: &'static World = Box::leak(Box::new(world()));
-    for number in 0..5 {
-        let transaction = format!("0x{number:064x}");
-        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 60_000));
-        assert_eq!(show(world, "/query", &transaction).status(), 409);
-    }
+    owe(world, 5, Duration::ZERO);
     world.advance(Duration::from_secs(86_400));
     world.surround(Box::new(move |name, _| {
         let is_read = name == "purchases.load";
