@@ -121,7 +121,8 @@ impl World {
         Self::new(file, Turn::Beside { _turn: turn.read().await })
     }
 
-    /// Exclusive access to the first stack that is free, with an empty sandbox and empty queues at the start.
+    /// Exclusive access to the first stack that is free, with an empty sandbox, empty queues and no open work at the
+    /// start.
     pub(crate) async fn alone() -> Self {
         let waiting = STACKS.iter().map(|(file, turn)| Box::pin(async move { (file, turn.write().await) }));
         let ((file, turn), ..) = select_all(waiting).await;
@@ -130,6 +131,7 @@ impl World {
             world.aws.purge(queue).await;
         }
         world.aws.forget_storms().await;
+        world.aws.forget_open_work().await;
         world.stack.control("reset", json!({})).await;
         world
     }
