@@ -86,15 +86,15 @@ const fn max_output_tokens(tier: Tier) -> u32 {
 }
 
 /// Longer than any reply that follows the instruction, so that a shorter one that our time cuts shows a slow model; and
-/// short enough that a model which writes 200 tokens a second reaches it in five seconds (infra/decisions/models.md).
+/// short enough that a model which writes 200 tokens a second reaches it in seven seconds (infra/decisions/models.md).
 const fn ordinary_reply_bytes(tier: Tier) -> usize {
     match tier {
         // One sentence.
         Tier::Quick => 1_000,
         // Five analyses of at most four sentences.
-        Tier::Full => 3_000,
+        Tier::Full => 3_500,
         // The same, with five texts of one or two sentences.
-        Tier::Strategy => 4_000,
+        Tier::Strategy => 5_000,
     }
 }
 
@@ -213,6 +213,30 @@ mod tests {
             assert!(!prompt.instruction.contains(text), "the instruction never holds customer text");
             let content: Value = serde_json::from_str(&prompt.content).unwrap();
             assert_eq!(content, json!({ "submission": text }), "one field, nothing beside it");
+        }
+    }
+
+    /// A model that is too slow for an ordinary reply must count as one, also if the reply is among the longest.
+    #[test]
+    fn the_longest_reply_that_the_instruction_asks_for_is_not_long() {
+        let sentences = |count: usize| vec!["x".repeat(130); count].join(" ");
+        let query = Query::parse("Open a second shop?").unwrap();
+        for tier in Tier::ALL {
+            let mut reply = json!({ "verdict": "AMBER", "summary": sentences(1) });
+            if tier.has_breakdown() {
+                let analysis = json!({ "verdict": "AMBER", "analysis": sentences(4) });
+                reply["breakdown"] = DIMENSIONS.iter().map(|name| ((*name).to_owned(), analysis.clone())).collect();
+            }
+            if tier.has_strategy() {
+                let test = sentences(1);
+                reply["strategy"] =
+                    json!({ "next_step": sentences(2), "alternative": sentences(2), "tests": [test, test, test] });
+            }
+            let text = serde_json::to_string_pretty(&reply).unwrap();
+            let prompt = verdict_prompt(tier, &query, false);
+            assert!(!prompt.is_long(&text), "{tier:?}: {}", text.len());
+            // 200 tokens of four bytes a second, for seven seconds.
+            assert!(prompt.is_long(&"x".repeat(200 * 4 * 7)), "{tier:?}");
         }
     }
 

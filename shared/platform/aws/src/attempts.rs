@@ -6,9 +6,10 @@
 //! A service closes idle connections whenever it likes, and may do so while a request is on its way. Such a request is
 //! repeated at once, once in a call, and counts neither as a failure nor as an attempt.
 //!
-//! DynamoDB refuses a request for an item that another process's transaction is writing. A transaction takes
-//! milliseconds, so such a request is repeated after a short pause, up to three times in a call, and does not count
-//! either. It is no conflict of versions yet: only the next reply shows what the transaction has changed.
+//! DynamoDB refuses a write of an item that another process's transaction is writing, and a transaction that reads an
+//! item which any other request is writing. Such a write takes milliseconds, so the request is repeated after a short
+//! pause, up to three times in a call, and does not count either. It is no conflict of versions yet: only the next reply
+//! shows what the other write has changed.
 
 use crate::{Connection, RetryPolicy, now};
 use aws_sdk_sqs::{
@@ -18,7 +19,7 @@ use aws_sdk_sqs::{
 use domain::{Alert, alert::Severity, ports::StorageError};
 use std::{error::Error, future::Future, time::Duration};
 
-/// How often a call is repeated because of a transaction, and the pause before each repetition.
+/// How often a call is repeated because of another write, and the pause before each repetition.
 const MAX_CONFLICTS: u32 = 3;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -52,7 +53,7 @@ pub(crate) enum Cause {
     Closed,
     /// No reply in time.
     TimedOut,
-    /// Another process's transaction is writing the item.
+    /// Another request is writing the item, and one of the two is a transaction.
     Conflict,
     /// An unexpected reply, with its status if there was one.
     Refused(Option<u16>),
@@ -73,7 +74,7 @@ impl std::fmt::Display for Cause {
             Self::Unreachable => f.write_str("not reachable"),
             Self::Closed => f.write_str("closed the connection"),
             Self::TimedOut => f.write_str("no answer in time"),
-            Self::Conflict => f.write_str("refused because of a transaction"),
+            Self::Conflict => f.write_str("refused because of another write"),
             Self::Refused(Some(status)) => write!(f, "answered {status}"),
             Self::Refused(None) => f.write_str("answered something unexpected"),
         }
@@ -93,7 +94,7 @@ impl Failure {
         Self { cause: Cause::Refused(None), source: Box::new(error) }
     }
 
-    /// A request that was refused because of another process's transaction.
+    /// A request that was refused because of another write.
     pub(crate) fn conflict<E: Error + Send + Sync + 'static>(error: E) -> Self {
         Self { cause: Cause::Conflict, source: Box::new(error) }
     }

@@ -36,7 +36,7 @@ impl DynamoSales {
     }
 }
 
-/// Whether a transaction was writing one of the items.
+/// Whether another request was writing one of the items.
 fn is_conflict(error: &SdkError<TransactGetItemsError>) -> bool {
     let Some(TransactGetItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
         return false;
