@@ -224,7 +224,7 @@ def deploy(cloudformation, stack, template_url, parameters):
         Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
         Capabilities=CAPABILITIES,
     )
-    wait = {"Delay": 1, "MaxAttempts": 120}
+    wait = {"Delay": 1, "MaxAttempts": 600}
     try:
         cloudformation.get_waiter("change_set_create_complete").wait(
             StackName=stack, ChangeSetName=change_set, WaiterConfig=wait

@@ -193,6 +193,10 @@ async fn a_function_records_its_alerts_for_the_others() {
 
 /// Reads one request, answers it with 200 and returns its body.
 async fn posted(listener: &tokio::net::TcpListener) -> Value {
+    tokio::time::timeout(SOON, answered(listener)).await.expect("a request in time")
+}
+
+async fn answered(listener: &tokio::net::TcpListener) -> Value {
     let (mut stream, _) = listener.accept().await.expect("a connection");
     let mut bytes = Vec::new();
     loop {

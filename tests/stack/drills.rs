@@ -83,6 +83,8 @@ async fn model_down_while_five_buy() {
 #[tokio::test]
 async fn mailbox_consent_is_gone() {
     let world = World::alone().await;
+    // With this mail the function has a token that can be refused.
+    world.bought("quick").await;
     let consented = world.aws.secret("graph-token").await["refresh_token"].as_str().expect("a token").to_owned();
     world.stack.faults("graph", json!([{ "status": 401 }])).await;
     let sale = world.buy_despite("login", json!([{ "status": 400 }]), "quick").await;
@@ -280,8 +282,8 @@ async fn month_end() {
         rows.filter_map(|row| row[name].as_i64()).sum::<i64>()
     };
     let (code, report) = asked(&world, &["audit", "report", "--month", &sold_at[..7]]);
-    assert!(code == Some(0) && of(&report, "sold") >= 1 && of(&report, "refunds") >= 1, "{report}");
-    // The month has the sales of earlier tests too.
+    // The month has the sales of earlier tests too, and may have ended before the refund.
+    assert!(code == Some(0) && of(&report, "sold") >= 1, "{report}");
     let (_, report) = asked(&world, &["audit", "report", "--since", sold_at]);
     let money = ["sold", "gross_cents", "refunds", "net_cents"].map(|name| of(&report, name));
     assert_eq!(money, [1, 2500, 1, 0], "the follow-up is included: {report}");

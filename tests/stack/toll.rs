@@ -144,7 +144,7 @@ async fn two_requests_at_once_with_one_payment_get_one_answer() {
     let signed = payment(&world, "/query", &question).await;
     let before = settlements(&world).await;
     // Long enough for the second request to start a process of its own while the first is being answered.
-    world.stack.faults("gemini", json!([{ "delay_ms": 6000 }])).await;
+    world.stack.faults("gemini", json!([{ "delay_ms": 8000 }])).await;
     let buy = || buy(&world, &question, &signed);
     let (first, second) = tokio::join!(buy(), buy());
     let mut statuses = [first.status, second.status];

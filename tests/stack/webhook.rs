@@ -92,7 +92,7 @@ async fn what_stripe_did_not_sign_is_refused_and_nothing_happens() {
         assert_eq!(reply.status, 400, "{}", reply.text);
     }
     // A signature that is nearly too old is still accepted: the refusals above were for the age, not for the header.
-    let nearly = signed(world.secret(), b"{}", -290);
+    let nearly = signed(world.secret(), b"{}", -240);
     let unread = world.post_event(Some(&nearly), b"{}").await;
     assert_eq!(unread.json()["code"], "event_malformed", "{}", unread.text);
 

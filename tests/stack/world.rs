@@ -15,11 +15,14 @@ use std::{
     },
     time::Duration,
 };
-use tests::{SOON, Stack, eventually, payment_link_session, unique};
+use tests::{SOON, Stack, eventually, payment_link_session, poll, unique};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A message that finds another worker's lease waits for its end, so a queue is empty only after all leases have ended.
 const LEASES: Duration = Duration::from_secs(240);
+
+/// How long a test that runs alone waits for the functions of earlier tests.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// The stack's outputs with the addresses of the queues.
 const QUEUES: [&str; 5] =
@@ -121,19 +124,34 @@ impl World {
         Self::new(file, Turn::Beside { _turn: turn.read().await })
     }
 
-    /// Exclusive access to the first stack that is free, with an empty sandbox, empty queues and no open work at the
-    /// start.
+    /// Exclusive access to the first stack that is free, with an empty sandbox, empty queues, closed circuits and no open
+    /// work at the start.
     pub(crate) async fn alone() -> Self {
         let waiting = STACKS.iter().map(|(file, turn)| Box::pin(async move { (file, turn.write().await) }));
         let ((file, turn), ..) = select_all(waiting).await;
         let world = Self::new(file, Turn::Alone { _turn: turn });
+        // Ends the calls that an earlier test left hanging, and the repeated webhooks, so that its functions end.
+        world.stack.control("reset", json!({})).await;
+        // A message that waits for a lease keeps its queue filled; it is removed below.
+        let _ = poll(IDLE, async || world.is_idle().await.then_some(())).await;
         for queue in QUEUES {
             world.aws.purge(queue).await;
         }
         world.aws.forget_storms().await;
         world.aws.forget_open_work().await;
+        world.aws.close_circuits().await;
         world.stack.control("reset", json!({})).await;
         world
+    }
+
+    /// Whether no function works on a message.
+    async fn is_idle(&self) -> bool {
+        for queue in QUEUES {
+            if self.aws.held(queue).await > 0 {
+                return false;
+            }
+        }
+        true
     }
 
     /// One request to the site.

@@ -197,6 +197,18 @@ impl Aws {
         }
     }
 
+    /// Closes the circuits of all models and of the mailbox, so that the failures of earlier tests count for none.
+    pub(crate) async fn close_circuits(&self) {
+        let models = self.output("GeminiModels").split(',').map(str::trim);
+        let of_model = |model: &str| [model.to_owned(), format!("chat/{model}"), format!("toll/{model}")];
+        for circuit in models.flat_map(of_model).chain(["mailbox".to_owned()]) {
+            let key = [("pk", format!("BREAKER#{circuit}")), ("sk", "BREAKER".to_owned())];
+            let key = HashMap::from(key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))));
+            let delete = self.dynamodb.delete_item().table_name(self.output("TableName")).set_key(Some(key));
+            delete.send().await.expect("no circuit");
+        }
+    }
+
     /// All items of the table, as text.
     pub(crate) async fn table(&self) -> Vec<String> {
         let mut pages = self.dynamodb.scan().table_name(self.output("TableName")).into_paginator().items().send();
