@@ -189,8 +189,9 @@ async fn record_unposted(
 }
 
 /// Whether operators are alerted to a message that could not be posted. Mailboxes and acceptances cost nothing. So
-/// people without a subscription, to whom no operator has granted access, share a limit of alerts an hour, and the
-/// alerts about others are still read. If the access or the limit cannot be read, operators are alerted.
+/// people without a subscription, to whom no operator has granted access, share a limit of alerts an hour, in which
+/// each person has one, and the alerts about others are still read. If the access or the limit cannot be read,
+/// operators are alerted.
 async fn alerting(ports: Ports<'_>, who: &SubscriberId) -> Alerting {
     let (paid, bridge) =
         futures_util::join!(ports.access.access(who, ports.journal.clock.now()), ports.bridges.load(who));
@@ -204,7 +205,7 @@ async fn alerting(ports: Ports<'_>, who: &SubscriberId) -> Alerting {
         Some(_) => limits::UNGRANTED_DISCLOSURES,
         None => limits::UNREACHABLE_DISCLOSURES,
     };
-    shared.take(ports).await.unwrap_or(Alerting::This)
+    shared.take(ports, who).await.unwrap_or(Alerting::This)
 }
 
 async fn deliver(

@@ -71,8 +71,8 @@ async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Resu
     Ok((!is_taken).then(|| Timestamp::from_seconds((number + 1) * seconds).since(now)))
 }
 
-/// A limit of alerts that people share: its name, and how many an hour all of them raise. One more says that others
-/// are recorded without an alert.
+/// A limit of alerts that people share: its name, and how many people an hour raise one. One more person's alert says
+/// that others are recorded without an alert.
 pub(crate) struct SharedAlerts(&'static str, u32);
 
 /// Disclosures of people whose address operators do not have.
@@ -83,9 +83,13 @@ pub(crate) const UNREACHABLE_DISCLOSURES: SharedAlerts = SharedAlerts("unreachab
 pub(crate) const UNGRANTED_DISCLOSURES: SharedAlerts = SharedAlerts("ungranted-disclosures", 60);
 
 impl SharedAlerts {
-    /// Counts one, and returns whether operators are alerted to it.
-    pub(crate) async fn take(&self, ports: Ports<'_>) -> Result<Alerting, ChatError> {
+    /// Counts this person, once an hour, and returns whether operators are alerted.
+    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Alerting, ChatError> {
         let Self(name, most) = *self;
+        // Otherwise one person who writes many messages would use up the alerts about the others.
+        if Limit(name, HOUR, 1).take(ports, who).await?.is_some() {
+            return Ok(Alerting::Nothing);
+        }
         if take(ports, name, HOUR, most).await?.is_none() {
             return Ok(Alerting::This);
         }

@@ -56,6 +56,14 @@ fn accept(world: &World, body: &Value, cookie: &str) -> Reply {
     submit(world, "/api/chat/bridge/acceptance", body, cookie)
 }
 
+/// Signs a customer with this address in, who accepts the agreement, and returns their cookies.
+fn accepting(world: &World, address: &str) -> String {
+    let (cookie, mut asked) = (signed_in(world, address), acceptance());
+    asked["email"] = json!(address);
+    assert_eq!(accept(world, &asked, &cookie).status(), 200);
+    cookie
+}
+
 fn message(n: u64, text: &str) -> Value {
     json!({ "id": id(n), "text": text })
 }
@@ -187,14 +195,7 @@ fn disclosures_of_people_whom_nobody_can_reach_are_all_recorded_and_raise_some_a
 fn disclosures_of_people_without_a_grant_raise_some_alerts_an_hour() {
     let disclosure = "I want to kill myself";
     let (world, member) = begun();
-    let ungranted = |n: u64| {
-        let (address, mut asked) = (format!("free{n}@example.com"), acceptance());
-        let cookie = signed_in(&world, &address);
-        asked["email"] = json!(address);
-        assert_eq!(accept(&world, &asked, &cookie).status(), 200);
-        cookie
-    };
-    let ungranted: Vec<_> = (0..62).map(ungranted).collect();
+    let ungranted: Vec<_> = (0..62).map(|n| accepting(&world, &format!("free{n}@example.com"))).collect();
     let send = |cookie: &str, n| assert_eq!(code(&post(&world, n, disclosure, cookie)), (422, "blocked".to_owned()));
     ungranted.iter().for_each(|cookie| send(cookie, 1));
     let raised = disclosure_alerts(&world);
@@ -208,6 +209,32 @@ fn disclosures_of_people_without_a_grant_raise_some_alerts_an_hour() {
     assert_eq!(accept(&world, &acceptance(), &member).status(), 200);
     send(&member, 3);
     assert_eq!(disclosure_alerts(&world).len(), 63, "whom operators know");
+}
+
+/// Otherwise one person could use up the alerts of an hour, and the disclosure of another would raise none.
+#[test]
+fn a_person_counts_once_an_hour_against_the_alerts_that_people_share() {
+    let disclosure = "I want to kill myself";
+    let addresses = ["first@example.com", "second@example.com"];
+    for (has_accepted, messages) in [(false, 12), (true, 62)] {
+        let world = world();
+        let [first, second] =
+            addresses.map(|it| if has_accepted { accepting(&world, it) } else { signed_in(&world, it) });
+        let send = |cookie: &str, n| assert_eq!(code(&post(&world, n, disclosure, cookie)).0, 422);
+        (1..=messages).for_each(|n| send(&first, n));
+        send(&second, 1);
+        let raised = disclosure_alerts(&world);
+        assert_eq!(raised.len(), 2, "{raised:?}");
+        for (line, address) in raised.iter().zip(addresses) {
+            assert!(line.contains(subscriber(address).prefix()), "{address}: {raised:?}");
+            assert!(!line.contains("without an alert"), "{raised:?}");
+        }
+        let recorded = world.state().log.values().filter(|line| line.contains("authority_evaluated")).count();
+        assert_eq!(u64::try_from(recorded).unwrap(), messages + 1);
+        world.advance(Duration::from_secs(3_600));
+        send(&first, messages + 1);
+        assert_eq!(disclosure_alerts(&world).len(), 3, "the next hour");
+    }
 }
 
 #[test]

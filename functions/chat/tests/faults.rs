@@ -311,12 +311,12 @@ fn disclosures_on_a_closed_bridge_are_recorded_up_to_a_limit_a_day() {
         assert!(!body(&reply)["resources"].as_array().unwrap().is_empty());
     }
     let counted = || (disclosed(&life.world), disclosure_alerts(&life.world).len());
-    assert_eq!(counted(), (100, 11), "ten of an hour, and one that says that there are more");
+    assert_eq!(counted(), (100, 1), "one alert an hour about this person");
     assert!(!life.world.state().measurements.contains(&Metric::AuditWriteFailed.once()));
     // A day that cannot be counted withholds no record, and an hour no alert.
     life.world.plan(Plan::none().whenever("sign_ins.take", Fault::Fail));
     assert_eq!(send(&life.world, disclosing(200, &life.cookie)).unwrap().status(), 422);
-    assert_eq!(counted(), (101, 12));
+    assert_eq!(counted(), (101, 2));
 }
 
 /// A phone repeats a message while its first request is still running.
