@@ -9,7 +9,7 @@ use audit::{Change, CommitError, TollStatus};
 use domain::{
     Metric, SessionId, Timestamp,
     ports::{Transfer, Versioned},
-    toll::{Offer, PaidBy, Purchase, SEVERAL, Stage},
+    toll::{Offer, PaidBy, Purchase, Stage},
 };
 use runtime::{http::Reply, telemetry};
 
@@ -46,15 +46,11 @@ impl PaidRequest<'_> {
             Ok(Transfer::Several(mut payers)) => {
                 let why = "the transaction has several transfers to us, and buys only with one";
                 payers.retain(|paid| paid.amount >= WORTH_RETURNING);
-                let payer = match payers.as_slice() {
-                    [] => {
-                        self.not_taken(TollStatus::PaymentRejected, why).await;
-                        return Ok(self.required(why));
-                    }
-                    [one] => one.payer.clone(),
-                    _ => SEVERAL.to_owned(),
+                let Some(first) = payers.first() else {
+                    self.not_taken(TollStatus::PaymentRejected, why).await;
+                    return Ok(self.required(why));
                 };
-                self.owe(transaction, of_payers(fresh(id, &payer), payers), why).await
+                self.owe(transaction, of_payers(fresh(id, &first.payer), &payers), why).await
             }
             Ok(Transfer::Signed { payer, nonce, amount }) => {
                 // Under the id of the signed payment, so that the signature cannot buy as well.
@@ -131,6 +127,6 @@ fn of_amount(purchase: Versioned<Purchase>, amount: u64) -> Versioned<Purchase> 
     Versioned { value: purchase.value.of_amount(amount), ..purchase }
 }
 
-fn of_payers(purchase: Versioned<Purchase>, payers: Vec<PaidBy>) -> Versioned<Purchase> {
+fn of_payers(purchase: Versioned<Purchase>, payers: &[PaidBy]) -> Versioned<Purchase> {
     Versioned { value: purchase.value.of_payers(payers), ..purchase }
 }

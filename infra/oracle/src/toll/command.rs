@@ -185,7 +185,8 @@ async fn find(
 fn matches(purchase: &Purchase, wanted: &str) -> bool {
     let (payer, _) = payer(purchase);
     let names = [purchase.id().reference(), purchase.id().as_str(), payer, purchase.transaction().unwrap_or_default()];
-    let payers = purchase.payers().iter().map(|paid| paid.payer.as_str());
+    let payers = purchase.payers();
+    let payers = payers.iter().map(|paid| paid.payer.as_str());
     names.into_iter().chain(payers).any(|name| !name.is_empty() && name.eq_ignore_ascii_case(wanted))
 }
 
@@ -202,6 +203,8 @@ async fn load(store: &dyn Purchases, id: &SessionId) -> Result<Option<Versioned<
 
 fn row(purchase: &Purchase) -> Value {
     let (payer, network) = payer(purchase);
+    let payers = purchase.payers();
+    let payer = if payers.is_empty() { payer } else { "several" };
     let why = match purchase.stage() {
         Stage::Unanswered if purchase.is_exhausted() => {
             "no answer after several attempts: nothing is settled, and no attempt follows"
@@ -221,7 +224,7 @@ fn row(purchase: &Purchase) -> Value {
         }
         Stage::Lapsed { .. } => "lapsed: the chain did not show for a day where the payment went; dealt with",
         Stage::Owed { resolved: true, .. } => "settled without an answer, and dealt with",
-        Stage::Owed { .. } if purchase.payers().is_empty() => "settled without an answer: give the money back",
+        Stage::Owed { .. } if payers.is_empty() => "settled without an answer: give the money back",
         Stage::Owed { .. } => "settled without an answer: give each payer's part back",
     };
     let mut row = json!({
@@ -229,9 +232,9 @@ fn row(purchase: &Purchase) -> Value {
         "amount_usdc": purchase.dollars(), "payer": payer, "network": network,
         "transaction": purchase.transaction(), "received_at": purchase.received_at().to_iso(), "why": why,
     });
-    if !purchase.payers().is_empty() {
+    if !payers.is_empty() {
         let part = |paid: &PaidBy| json!({ "payer": paid.payer, "amount_usdc": paid.dollars() });
-        row["payers"] = purchase.payers().iter().map(part).collect();
+        row["payers"] = payers.iter().map(part).collect();
     }
     row
 }

@@ -9,6 +9,6 @@ pub use corpus::{CorpusVersion, InvalidCorpusVersion};
 pub use identifier::{Named, PaymentIdentifier, PaymentIdentifierError};
 pub use offer::Offer;
 pub use purchase::{
-    Answered, Claimed, InvalidPurchase, List, PREFIX, Paid, PaidBy, Problem, Purchase, Refused, SEVERAL, SignedPayment,
-    Stage, purchase_id,
+    Answered, Claimed, InvalidPurchase, List, PREFIX, Paid, PaidBy, Problem, Purchase, Refused, SignedPayment, Stage,
+    purchase_id,
 };

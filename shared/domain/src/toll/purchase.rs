@@ -15,7 +15,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use paid::{Paid, PaidBy, SEVERAL, SignedPayment};
+pub use paid::{Paid, PaidBy, SignedPayment};
 pub use stage::{Answered, Claimed, List, Problem, Refused, Stage};
 
 use crate::{
@@ -67,9 +67,6 @@ pub struct Purchase {
     /// The amount of a transfer that is not that of the offer, in millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transferred: Option<u64>,
-    /// What each payer of a transaction has transferred, if there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    payers: Vec<PaidBy>,
     received_at: Timestamp,
     stage: Stage,
     /// When the schedule last looked at it and could change nothing.
@@ -102,7 +99,6 @@ impl Purchase {
             query_hash,
             paid,
             transferred: None,
-            payers: Vec::new(),
             received_at,
             stage: Stage::Unanswered,
             looked_at: None,
@@ -148,22 +144,26 @@ impl Purchase {
         Self { transferred: Some(amount).filter(|amount| *amount != self.offer.price()), ..self }
     }
 
-    /// The same purchase, for a transaction in which each of these has paid. The amount is their sum. Only the first
-    /// hundred are named, because the row is limited.
+    /// The same purchase, for a transaction in which each of these has paid. The amount is their sum. If there are
+    /// several, its payer is the text of the first hundred, because the row is limited.
     #[must_use]
-    pub fn of_payers(self, mut payers: Vec<PaidBy>) -> Self {
+    pub fn of_payers(mut self, payers: &[PaidBy]) -> Self {
         let sum = payers.iter().fold(0_u64, |sum, paid| sum.saturating_add(paid.amount));
-        if payers.len() < 2 {
-            payers.clear();
+        if let Paid::Transferred { payer, .. } = &mut self.paid
+            && payers.len() > 1
+        {
+            *payer = PaidBy::join(payers.get(..MOST_PAYERS).unwrap_or(payers));
         }
-        payers.truncate(MOST_PAYERS);
-        Self { payers, ..self.of_amount(sum) }
+        self.of_amount(sum)
     }
 
     /// What each payer of the transaction has transferred; nothing if there is one payer.
     #[must_use]
-    pub fn payers(&self) -> &[PaidBy] {
-        &self.payers
+    pub fn payers(&self) -> Vec<PaidBy> {
+        match &self.paid {
+            Paid::Transferred { payer, .. } => PaidBy::split(payer),
+            Paid::Signed(_) => Vec::new(),
+        }
     }
 
     /// The amount that is paid, in dollars, in the form of the audit log.

@@ -117,9 +117,10 @@ fn alerted(
     triggered_at: Timestamp,
     details: Option<Value>,
 ) -> Change<()> {
-    let detail = match purchase.payers() {
-        [] => "a payment in USDC was settled and has no answer: give it back (oracle toll list)",
-        _ => "a transaction of several payers has no answer: give each payer's part back (oracle toll list)",
+    let detail = if purchase.payers().is_empty() {
+        "a payment in USDC was settled and has no answer: give it back (oracle toll list)"
+    } else {
+        "a transaction of several payers has no answer: give each payer's part back (oracle toll list)"
     };
     let record = detailed(Record::toll(now, triggered_at, TollStatus::RagFail, why), details);
     let subject = purchase.id().reference();

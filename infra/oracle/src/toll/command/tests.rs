@@ -1,7 +1,7 @@
 //! Finds purchases in a world, and says what each of them is.
 
 use super::*;
-use domain::toll::{Answered, Claimed, Offer, SEVERAL, purchase_id};
+use domain::toll::{Answered, Claimed, Offer, purchase_id};
 use testkit::World;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_700_000_000);
@@ -116,10 +116,7 @@ fn a_purchase_says_what_is_known_of_its_money() {
 #[test]
 fn a_transaction_of_several_payers_names_each_with_its_part() {
     let part = |payer: &str, amount| PaidBy { payer: payer.to_owned(), amount };
-    let paid = Paid::Transferred { transaction: "0xab".to_owned(), payer: SEVERAL.to_owned(), network: "n".to_owned() };
-    let id = purchase_id(&"d".repeat(64)).unwrap();
-    let purchase = Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), paid, NOW);
-    let mut owed = purchase.of_payers(vec![part("0x1", 60_000), part("0x2", 1_000_000)]);
+    let mut owed = transferred("d").of_payers(&[part("0x1", 60_000), part("0x2", 1_000_000)]);
     owed.settled("0xab", true, NOW).unwrap();
     let found = row(&owed);
     assert_eq!((&found["payer"], &found["amount_usdc"]), (&json!("several"), &json!(1.06)));

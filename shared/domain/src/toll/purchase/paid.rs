@@ -35,11 +35,8 @@ impl std::fmt::Debug for SignedPayment {
     }
 }
 
-/// Stands for the payer of a transaction that several have paid.
-pub const SEVERAL: &str = "several";
-
 /// What one payer has transferred in a transaction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaidBy {
     /// The payer, in lower case.
     pub payer: String,
@@ -53,6 +50,24 @@ impl PaidBy {
     pub fn dollars(&self) -> f64 {
         dollars(self.amount)
     }
+
+    /// The text of several payers: `0xaa 0.060000, 0xbb 1.000000`, with amounts in dollars, because an earlier version
+    /// shows operators this text.
+    pub(super) fn join(payers: &[Self]) -> String {
+        let part = |Self { payer, amount }: &Self| format!("{payer} {}.{:06}", amount / 1_000_000, amount % 1_000_000);
+        payers.iter().map(part).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The payers of such a text; none if it is the text of one payer.
+    pub(super) fn split(text: &str) -> Vec<Self> {
+        let part = |part: &str| {
+            let (payer, dollars) = part.split_once(' ')?;
+            let (whole, millionths) = dollars.split_once('.').filter(|(_, millionths)| millionths.len() == 6)?;
+            let amount = format!("{whole}{millionths}").parse().ok()?;
+            Some(Self { payer: payer.to_owned(), amount })
+        };
+        text.split(", ").map(part).collect::<Option<_>>().unwrap_or_default()
+    }
 }
 
 /// The payment of a purchase.
@@ -65,7 +80,8 @@ pub enum Paid {
     Transferred {
         /// The transaction.
         transaction: String,
-        /// The payer; [`SEVERAL`] if the purchase names several.
+        /// The payer. Several payers and their parts are one text, which [`Purchase::payers`](super::Purchase::payers)
+        /// reads, because an earlier version would not save a field of their own with the row.
         payer: String,
         /// The network (CAIP-2).
         network: String,
@@ -89,5 +105,17 @@ mod tests {
             valid_before: Timestamp::from_seconds(0),
         };
         assert_eq!(format!("{signed:?}"), r#"SignedPayment { network: "base-sepolia", payer: "0xaa", .. }"#);
+    }
+
+    #[test]
+    fn several_payers_are_one_text_with_their_parts_in_dollars() {
+        let part = |payer: &str, amount| PaidBy { payer: payer.to_owned(), amount };
+        let payers = [part("0xaa", 60_000), part("0xbb", 1_000_000), part("0xcc", u64::MAX)];
+        let text = PaidBy::join(&payers);
+        assert_eq!(text, "0xaa 0.060000, 0xbb 1.000000, 0xcc 18446744073709.551615");
+        assert_eq!(PaidBy::split(&text), payers);
+        for one in ["", "0xaa", "0xaa 1", "0xaa 0.06", "0xaa 0.060000, 0xbb", "0xaa 18446744073709.551616"] {
+            assert!(PaidBy::split(one).is_empty(), "{one}");
+        }
     }
 }

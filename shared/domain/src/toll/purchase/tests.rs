@@ -19,6 +19,15 @@ fn purchase() -> Purchase {
     Purchase::new(id, Offer::Query, "f".to_owned(), "q".to_owned(), Paid::Signed(Box::new(signed)), at(10))
 }
 
+fn transferred() -> Purchase {
+    let paid = Paid::Transferred { transaction: "0xt".to_owned(), payer: "0x0".to_owned(), network: "n".to_owned() };
+    Purchase { paid, ..purchase() }
+}
+
+fn part(payer: u32, amount: u64) -> PaidBy {
+    PaidBy { payer: format!("0x{payer}"), amount }
+}
+
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_seconds(seconds)
 }
@@ -145,14 +154,34 @@ fn the_stages_of_an_earlier_version_are_read() {
 /// A row is limited, and the sum shows that more is owed than is named.
 #[test]
 fn the_payers_of_a_transaction_are_kept_with_their_sum() {
-    let part = |payer: u32| PaidBy { payer: format!("0x{payer}"), amount: 50_000 };
-    let one = purchase().of_payers(vec![PaidBy { amount: 75_000, ..part(1) }]);
+    let one = transferred().of_payers(&[part(0, 75_000)]);
     assert!(one.payers().is_empty() && (one.dollars() - 0.075).abs() < f64::EPSILON);
-    let many = purchase().of_payers((0..101).map(part).collect());
-    assert_eq!((many.payers().len(), many.payers()[99].clone()), (100, part(99)));
+    assert!(matches!(one.paid(), Paid::Transferred { payer, .. } if payer == "0x0"));
+    let parts: Vec<_> = (0..101).map(|payer| part(payer, 50_000)).collect();
+    let many = transferred().of_payers(&parts);
+    assert_eq!(many.payers(), parts[..100]);
     assert!((many.dollars() - 5.05).abs() < 1e-9);
     let stored = serde_json::to_value(&many).unwrap();
     assert_eq!(serde_json::from_value::<Purchase>(stored).unwrap(), many);
+    assert!(purchase().of_payers(&parts).payers().is_empty(), "a signed payment has one payer");
+}
+
+/// It saves only the fields that it knows. Without its payers, the row would say to give the whole sum back to one.
+#[test]
+fn an_earlier_version_keeps_the_payers_of_a_transaction() {
+    let known = "id offer fingerprint query_hash paid transferred received_at stage looked_at reminded_at repeated \
+                 unanswered audit outbox alerts";
+    let known: Vec<_> = known.split(' ').collect();
+    let parts = [part(1, 60_000), part(2, 1_000_000)];
+    let mut owed = transferred().of_payers(&parts);
+    owed.settled("0xt", true, at(21)).unwrap();
+    let mut stored = serde_json::to_value(&owed).unwrap();
+    stored.as_object_mut().unwrap().retain(|name, _| known.contains(&name.as_str()));
+    let paid = stored["paid"]["transferred"].as_object_mut().unwrap();
+    paid.retain(|name, _| ["transaction", "payer", "network"].contains(&name.as_str()));
+    assert_eq!(paid["payer"], "0x1 0.060000, 0x2 1.000000", "what the earlier version shows");
+    let read: Purchase = serde_json::from_value(stored).unwrap();
+    assert_eq!((read.payers(), &read), (parts.to_vec(), &owed));
 }
 
 /// Otherwise the evaluation of a question whose process died would leave no record.
