@@ -5,7 +5,7 @@ use crate::{
     model::{Template, list, statements, target},
     patch::replace,
 };
-use domain::toll::List;
+use domain::{notebooks, toll::List};
 use serde_json::{Value, json};
 
 /// The keys that a role may name, beside those of the chat and of notes.
@@ -59,18 +59,22 @@ fn every_function_names_the_partitions_it_reaches() {
     finds(replace("/Resources/InboxWatchRole", json!("NOTE#inbox-watch"), json!("NOTE#*")), "InboxWatchRole");
 }
 
-/// The deadlines function reads and writes the notebook of every function that no schedule starts.
-fn notebooks_are_published(template: &Template) -> Vec<String> {
+/// Whether the deadlines function may read and write this item.
+fn deadlines_writes(template: &Template, key: &str) -> bool {
     let statements = statements(template.resource("DeadlinesRole"));
-    let may = |key: &str, action: &str| {
+    let may = |action: &str| {
         statements.iter().any(|statement| {
             let keys = &statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"];
             list(keys).into_iter().any(|it| it == key) && list(&statement["Action"]).into_iter().any(|it| it == action)
         })
     };
-    let keys = domain::notebooks::without_schedule().map(|name| format!("NOTE#{name}"));
-    let refused = keys
-        .filter(|key| !["dynamodb:GetItem", "dynamodb:PutItem"].into_iter().all(|action| may(key.as_str(), action)));
+    ["dynamodb:GetItem", "dynamodb:PutItem"].into_iter().all(may)
+}
+
+/// The deadlines function reads and writes the notebook of every function that no schedule starts.
+fn notebooks_are_published(template: &Template) -> Vec<String> {
+    let keys = notebooks::without_schedule().map(|name| format!("NOTE#{name}"));
+    let refused = keys.filter(|key| !deadlines_writes(template, key));
     refused.map(|key| format!("DeadlinesRole: may not publish what waits in {key}")).collect()
 }
 
@@ -82,6 +86,19 @@ fn every_notebook_without_a_schedule_is_published_by_the_deadlines_function() {
         let wrong = replace("/Resources/DeadlinesRole", json!(key), json!("NOTE#other"));
         assert_rule(rule, wrong, &format!("may not publish what waits in {key}"));
     }
+}
+
+/// Without its note, the deadlines function raises no reminder of the purchases that wait for a human. The emulator of
+/// the local stack allows every key, so only this rule finds out.
+fn the_reminder_is_noted(template: &Template) -> Vec<String> {
+    let key = format!("NOTE#{}", notebooks::TOLL_REMINDER);
+    if deadlines_writes(template, &key) { vec![] } else { vec![format!("DeadlinesRole: may not read and write {key}")] }
+}
+
+#[test]
+fn the_deadlines_function_notes_its_reminder_of_purchases() {
+    let wrong = replace("/Resources/DeadlinesRole", json!("NOTE#toll-reminder"), json!("NOTE#other"));
+    assert_rule(the_reminder_is_noted, wrong, "DeadlinesRole: may not read and write NOTE#toll-reminder");
 }
 
 /// Boot-probe asks whether a purchase is open, and reads no list of sales.

@@ -1,5 +1,6 @@
 //! The names of the functions' notebooks whose next step no schedule starts: what one of them could not publish would wait
 //! for the next request, message or command of its kind. The deadlines function publishes it (infra/decisions/audit-outbox.md).
+//! Beside them, the name of that function's own note.
 
 use crate::{deployment, inbox};
 
@@ -28,7 +29,11 @@ pub const TOLL_DECLINED: [&str; 8] = [
 /// The stream of operators' decisions that belong to no sale.
 pub const OPERATORS: &str = "operator";
 
-/// All of them.
+/// The note of the deadlines function with the time of its last reminder of purchases that wait for a human. It has no
+/// stream.
+pub const TOLL_REMINDER: &str = "toll-reminder";
+
+/// The notebooks whose next step no schedule starts.
 pub fn without_schedule() -> impl Iterator<Item = &'static str> {
     let several = CHECKOUT.into_iter().chain(TOLL_NOT_TAKEN).chain(TOLL_DECLINED);
     several.chain([OPERATORS, inbox::INQUIRIES, deployment::GATE])

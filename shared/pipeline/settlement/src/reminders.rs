@@ -5,14 +5,12 @@ use domain::{
     Alert, Timestamp,
     alert::Severity,
     due::Report,
+    notebooks::TOLL_REMINDER,
     ports::{Notes, StorageError},
     toll::{List, Purchase, Stage},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// The note with the time of the last reminder.
-const NOTE: &str = "toll-reminder";
 
 /// The time between two reminders of operators, in milliseconds.
 const REMIND_AFTER: i64 = 24 * 3_600_000;
@@ -29,7 +27,7 @@ pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes, share: Duration)
     if overdue.is_empty() {
         return Ok(report);
     }
-    let note = notes.load(NOTE).await?;
+    let note = notes.load(TOLL_REMINDER).await?;
     if note.value.as_deref().and_then(reminded_at).is_some_and(|at| at > a_day_ago) {
         return Ok(report);
     }
@@ -55,7 +53,7 @@ pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes, share: Duration)
         ports.journal.alerts.raise(reminder(&purchase, since, others, now)).await;
         // Saved afterwards: a run that ends in between leads to a second reminder, and not to none.
         let document = json!({ "reminded_at": now }).to_string();
-        if let Err(error) = notes.save(NOTE, &document, note.version).await {
+        if let Err(error) = notes.save(TOLL_REMINDER, &document, note.version).await {
             tracing::warn!(%error, "the reminder is not noted, and the next run repeats it");
         }
         break;
