@@ -330,13 +330,22 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
     };
     if arguments.signed.target.json {
         output::print_json(&json!({ "queue": arguments.queue, "dead_letters": depth.waiting, "moved": moved }))?;
-    } else if moved == 0 {
-        let hidden = if depth.in_flight > 0 { "; some are hidden at the moment: try again in two minutes" } else { "" };
-        output::print(&format!("{} has no dead letters{hidden}\n", arguments.queue))?;
     } else {
-        output::print(&format!("{moved} message(s) are back in {}\n", arguments.queue))?;
+        output::print(&format!("{}\n", redriven(&arguments.queue, moved, depth.in_flight)))?;
     }
     Ok(if moved == 0 { Ended::Nothing } else { Ended::Done })
+}
+
+/// The result of a redrive. A move takes visible messages only, so it names hidden ones that are left.
+fn redriven(queue: &str, moved: u64, in_flight: u64) -> String {
+    let (done, left) = match moved {
+        0 => (format!("{queue} has no dead letters"), "some"),
+        _ => (format!("{moved} message(s) are back in {queue}"), "others"),
+    };
+    match in_flight {
+        0 => done,
+        _ => format!("{done}; {left} are hidden at the moment: try again in two minutes"),
+    }
 }
 
 /// Moves the dead letters that are there now. SQS moves them if it can; otherwise this command does.
@@ -446,6 +455,16 @@ mod tests {
         let advised = "50 of about 300 dead letters are shown: give a larger --most";
         assert_eq!(cut(50, 50, 300).as_deref(), Some(advised));
         assert_eq!(cut(0, 0, 0), None);
+    }
+
+    /// Otherwise an operator would believe that all dead letters are back.
+    #[test]
+    fn a_redrive_says_that_hidden_messages_are_left() {
+        assert_eq!(redriven("orders", 0, 0), "orders has no dead letters");
+        let hidden = "are hidden at the moment: try again in two minutes";
+        assert_eq!(redriven("orders", 0, 1), format!("orders has no dead letters; some {hidden}"));
+        assert_eq!(redriven("orders", 3, 0), "3 message(s) are back in orders");
+        assert_eq!(redriven("orders", 3, 1), format!("3 message(s) are back in orders; others {hidden}"));
     }
 
     #[test]
