@@ -236,6 +236,19 @@ fn a_hundred_owed_payments_are_reminded_of_in_one_alert_a_day() {
     assert!(raised.len() == 3 && raised.iter().all(|line| line.contains("h, and 99 others: ")), "{raised:?}");
 }
 
+/// The list grows with what strangers send.
+#[test]
+fn within_a_day_of_a_reminder_no_run_reads_the_list_for_humans() {
+    let world = world();
+    owe(&world, 1, Duration::ZERO);
+    look_after(&world, 86_400);
+    assert_eq!(reminders(&world).len(), 1);
+    world.state().boundaries.clear();
+    look_after(&world, 300);
+    let lists = world.state().boundaries.iter().filter(|name| **name == "purchases.listed").count();
+    assert_eq!(lists, 1, "that of the machines");
+}
+
 /// However many cannot be read, the rest of the run has its time.
 #[test]
 fn a_reminder_that_can_read_no_purchase_ends_in_time() {

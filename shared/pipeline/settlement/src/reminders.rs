@@ -23,12 +23,13 @@ pub(crate) async fn remind(ports: Ports<'_>, notes: &dyn Notes, share: Duration)
     let now = ports.journal.clock.now();
     let a_day_ago = Timestamp::from_millis(now.as_millis() - REMIND_AFTER);
     let mut report = Report::default();
-    let overdue = store.listed(List::Humans, a_day_ago).await?;
-    if overdue.is_empty() {
-        return Ok(report);
-    }
+    // Before the list, which grows with what strangers send: it is read once a day, and not in every run.
     let note = notes.load(TOLL_REMINDER).await?;
     if note.value.as_deref().and_then(reminded_at).is_some_and(|at| at > a_day_ago) {
+        return Ok(report);
+    }
+    let overdue = store.listed(List::Humans, a_day_ago).await?;
+    if overdue.is_empty() {
         return Ok(report);
     }
     let others = store.listed(List::Humans, now).await?.len().saturating_sub(1);
