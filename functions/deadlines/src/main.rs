@@ -3,7 +3,7 @@
 use aws::DynamoMemoryLogs;
 use backend::{Backend, QueueName};
 use deadlines::{Ports, Settings, handle};
-use domain::{notebooks, ports::Notes};
+use domain::notebooks;
 use runtime::{Error, System, serve};
 
 fn main() -> Result<(), Error> {
@@ -15,7 +15,6 @@ fn main() -> Result<(), Error> {
         let clients = backend.settlement_clients()?;
         let (facilitator, node) = (&clients.facilitator, &clients.node);
         let settlements = settlement::Ports { journal: stores.toll_journal(), facilitator, node };
-        let notes: &dyn Notes = &stores.sales;
         let logs = DynamoMemoryLogs(&stores.sales);
         let keys = backend.subject_keys(&stores.sales)?;
         let memories = forgetting::Ports {
@@ -33,7 +32,8 @@ fn main() -> Result<(), Error> {
         };
         let notebooks: Vec<_> = notebooks::without_schedule().map(|name| stores.function_journal(name)).collect();
         let ports = Ports {
-            settlements: Some((settlements, notes)),
+            settlements,
+            notes: &stores.sales,
             memories,
             notebooks: &notebooks,
             letters,

@@ -19,9 +19,10 @@ pub struct Ports<'a> {
     pub stored_mails: &'a dyn StoredMails,
     pub meter: &'a dyn Meter,
     pub summaries: &'a dyn AlertSummaries,
-    /// Purchases in USDC, also if none are sold any more, and the note of the reminder of them; `None` in simulations
-    /// without them.
-    pub settlements: Option<(settlement::Ports<'a>, &'a dyn Notes)>,
+    /// Purchases in USDC, also if none are sold any more.
+    pub settlements: settlement::Ports<'a>,
+    /// The note of the reminder of those purchases.
+    pub notes: &'a dyn Notes,
     /// Memories of the chat whose erasure was interrupted.
     pub memories: forgetting::Ports<'a>,
     /// The notebooks whose next step no schedule starts.

@@ -31,9 +31,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
         }
         add(&mut report, handle_due_sales(ports, settings, work, share).await, work.as_str());
     }
-    if let Some((settlements, notes)) = ports.settlements {
-        add(&mut report, settlement::run(settlements, notes).await, "purchases in USDC");
-    }
+    add(&mut report, settlement::run(ports.settlements, ports.notes).await, "purchases in USDC");
     add(&mut report, forgetting::run(ports.memories).await, "erasures of memories");
     let published = unpublished::publish(ports.memories.journal, ports.notebooks).await;
     add(&mut report, published, "unpublished records");

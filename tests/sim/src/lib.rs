@@ -94,9 +94,9 @@ fn watch_inbox_first(deployment: &Deployment<'_>) {
 }
 
 /// The lists of the deadlines function that are empty in these worlds. They take no time and have no faults here; the
-/// worlds of the chat have both.
-const OF_THE_CHAT: [&str; 4] =
-    ["accounts.erasures_due", "accounts.unpublished", "bridges.letters_due", "stored_mails.named"];
+/// worlds of the chat and of the toll read them with faults.
+const EMPTY_LISTS: [&str; 5] =
+    ["accounts.erasures_due", "accounts.unpublished", "bridges.letters_due", "purchases.listed", "stored_mails.named"];
 
 /// Gives a world its faults and a model that knows the customers' questions.
 fn surround(world: &World, faults: &Faults, mut random: Random, customers: &[Customer]) {
@@ -110,7 +110,7 @@ fn surround(world: &World, faults: &Faults, mut random: Random, customers: &[Cus
     let began = state.now;
     drop(state);
     world.surround(Box::new(move |name, now| match name {
-        _ if OF_THE_CHAT.contains(&name) => Passage::default(),
+        _ if EMPTY_LISTS.contains(&name) => Passage::default(),
         _ => faults.passage(&mut random, name, now - began),
     }));
 }

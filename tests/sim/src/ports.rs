@@ -2,10 +2,12 @@
 //! the world has a [`Defect`].
 
 mod queues;
+mod reminder;
 mod secrets;
 mod vendors;
 
 pub(crate) use queues::Outgoing;
+pub(crate) use reminder::NoReminder;
 pub(crate) use secrets::KeptSecret;
 
 use crate::{

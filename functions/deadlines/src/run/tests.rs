@@ -1,5 +1,6 @@
 mod failures;
 mod members;
+mod purchases;
 mod refunds;
 
 use super::*;
@@ -60,7 +61,8 @@ fn ports(world: &World) -> Ports<'_> {
         retries: world,
         data: world,
         stored_mails: world,
-        settlements: None,
+        settlements: purchases::settlements(world),
+        notes: world,
         memories: members::memories(world),
         notebooks: Box::leak(Box::new(NOTEBOOKS.map(|name| notebook(world, name)))),
         letters: members::letters(world),

@@ -38,6 +38,10 @@ impl Chaos {
     }
 
     pub(super) fn passage(&self, random: &mut Random, name: &str, is_over: bool) -> Passage {
+        // The deadlines function reads this list, which is empty in these worlds. The toll has worlds of its own.
+        if name == "purchases.listed" {
+            return Passage::default();
+        }
         let before = match name {
             "model.ask" => random.between(400, 6000),
             _ => random.between(1, 30),

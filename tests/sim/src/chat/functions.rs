@@ -1,9 +1,12 @@
 //! The chat's functions, connected to the ports of one world.
 
 use super::{defects::ChatDefect, ports::Ports};
-use crate::settings::{SETTINGS, SITE};
+use crate::{
+    ports::NoReminder,
+    settings::{SETTINGS, SITE},
+};
 use async_trait::async_trait;
-use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJournal};
+use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJournal, TollJournal};
 use chat::Settings;
 use domain::{
     EmailAddress, Secret, StepError, Timestamp,
@@ -143,6 +146,7 @@ impl Functions {
         let (orders, notices, mails, retries) =
             (world.queue("orders"), world.queue("notices"), world.queue("email"), world.queue("email-retry"));
         let (journal, bridges) = (self.accounts(), self.bridges());
+        let purchases = TollJournal { store: world, log: &self.ports, alerts: &self.ports, clock: world };
         let ports = deadlines::Ports {
             journal: self.sales(),
             open: world,
@@ -154,7 +158,8 @@ impl Functions {
             retries: &retries,
             data: world,
             stored_mails: world,
-            settlements: None,
+            settlements: settlement::Ports { journal: purchases, facilitator: world, node: world },
+            notes: &NoReminder,
             memories: forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports },
             notebooks: &[],
             letters: bridge::Letters { bridges: self.desk(), mailbox: world, mails: world, site: SITE },

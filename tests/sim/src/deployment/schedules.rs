@@ -1,8 +1,11 @@
 //! The functions that schedules start.
 
 use super::Deployment;
-use crate::settings::{SETTINGS, SITE};
-use audit::{ChatJournal, FunctionJournal};
+use crate::{
+    ports::NoReminder,
+    settings::{SETTINGS, SITE},
+};
+use audit::{ChatJournal, FunctionJournal, TollJournal};
 use domain::{StepError, notebooks};
 use testkit::NoLimit;
 
@@ -37,6 +40,7 @@ impl Deployment<'_> {
     pub async fn deadlines(&self, refund_held: bool) -> domain::due::Report {
         let (world, bridges) = (self.world, self.bridges());
         let accounts = ChatJournal { store: world, log: &self.ports, alerts: &self.ports, clock: world };
+        let purchases = TollJournal { store: world, log: &self.ports, alerts: &self.ports, clock: world };
         let notebook =
             |function| FunctionJournal { function, notes: world, log: &self.ports, alerts: &self.ports, clock: world };
         // The other notebooks are empty: to read them takes time and changes nothing.
@@ -53,7 +57,8 @@ impl Deployment<'_> {
             retries: &self.retries,
             data: &self.ports,
             stored_mails: self.world,
-            settlements: None,
+            settlements: settlement::Ports { journal: purchases, facilitator: world, node: world },
+            notes: &NoReminder,
             notebooks: &notebooks,
             memories: forgetting::Ports { journal: accounts, bridges: bridges.journal, logs: world, keys: world },
             letters: bridge::Letters { bridges, mailbox: &self.ports, mails: self.world, site: SITE },
