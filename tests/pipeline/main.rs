@@ -21,6 +21,7 @@ mod model_replies;
 mod money;
 mod narrative;
 mod operators;
+mod restored;
 mod retry;
 mod sales;
 mod samples;

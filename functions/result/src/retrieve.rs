@@ -143,11 +143,14 @@ impl Retrieval<'_> {
             }
             // The customer has the verdict already, and an operator decides about it (infra/decisions/second-look.md).
             None if sale.value.keeps_page() => {}
-            None => return self.hold(sale, &cached, &gate).await,
+            None => return self.hold(sale, &cached, &gate, found).await,
         }
         let followup = match self.followup(&sale.value).await {
             Ok(followup) => followup,
-            Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
+            Err(error) => {
+                self.settle(sale, found).await;
+                return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await;
+            }
         };
         let shown = self.verdict(&cached, sale.value.refunded_at(), followup);
         match self.record_retrieval(sale, &gate, found).await {
@@ -252,7 +255,13 @@ impl Retrieval<'_> {
     ) -> Result<(), CommitError> {
         let filtered_by = (gate.term_count() > 0).then(gates::list_version);
         let record = |sale: &mut Sale, now| {
-            let Ok(event) = sale.serve(filtered_by) else { return Change::nothing(()) };
+            let Ok(event) = sale.serve(filtered_by) else {
+                return match found {
+                    Found::Cached => Change::nothing(()),
+                    // The commit of the restoration is unsettled: this one saves its emptied outbox.
+                    Found::Archived => Change::save(()),
+                };
+            };
             let filtered = filtered_by.map(|_| gate.record(now, self.asked_at));
             match found {
                 Found::Cached => Change::of(&event, &Context::new(now, self.asked_at).with_evidence(filtered), ()),
@@ -265,10 +274,11 @@ impl Retrieval<'_> {
     }
 
     /// Gate 2 found a term that gate 1 let through: the verdict is held, on the page and in the mail.
-    async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run) -> Shown {
+    async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run, found: Found) -> Shown {
         let now = self.now();
         let payload = gate.held_payload(&self.session_id, Some(cached.tier), now, &json!(cached.verdict));
         if let Err(error) = self.ports.quarantine.hold(&self.session_id, now, &payload).await {
+            self.settle(sale, found).await;
             // Fail closed: nothing is shown, and the next request tries again (content filter GAP-L).
             return self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await;
         }
@@ -281,6 +291,13 @@ impl Retrieval<'_> {
         match self.ports.journal.commit(sale, hold).await {
             Ok(held) => replies::in_review(&held.settle().await.0.value),
             Err(error) => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
+        }
+    }
+
+    /// Ends the request for a verdict that is not served after all: a restoration left its commit to the retrieval's.
+    async fn settle(&self, sale: Versioned<Sale>, found: Found) {
+        if found == Found::Archived {
+            self.ports.journal.settle(sale).await;
         }
     }
 

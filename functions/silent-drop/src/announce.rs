@@ -68,13 +68,15 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     };
     let email_tag = session.email.as_ref().map(|address| audit_key.email_tag(address));
     let note = |sale: &mut Sale, now| note(sale, &session, unusable, email_tag.as_deref(), notice, now);
-    let (sale, open) = journal.commit(sale, note).await?.unsettled();
+    let (sale, open) = journal.commit(sale, note).await?.settle_unless(|_, open| *open).await;
     if !open {
-        journal.flush(sale).await;
         return Ok(Handled::Done);
     }
     let mail = Message::mail(notice.session_id.clone(), journal.clock.now(), Letter::SilentDrop);
-    ports.mails.send(&mail).await?;
+    if let Err(error) = ports.mails.send(&mail).await {
+        journal.settle(sale).await;
+        return Err(error.into());
+    }
     let ordered = |sale: &mut Sale, _| Change::saved(sale.notice_ordered());
     journal.commit(sale, ordered).await?.settle().await;
     Ok(Handled::Done)

@@ -269,7 +269,8 @@ impl<J: Journaled, T> Committed<J, T> {
     }
 
     /// Leaves the end to a later commit of the same step: that one saves the emptied outbox with its own change. Only
-    /// allowed where such a commit follows whenever this one saved something.
+    /// allowed where such a commit follows whenever this one saved something; where the step fails before it,
+    /// [`crate::StreamJournal::settle`] ends the step.
     pub fn unsettled(self) -> (Versioned<J::State>, T) {
         (self.state, self.answer)
     }
@@ -334,7 +335,8 @@ pub(crate) async fn flush<J: Journaled>(journal: &J, state: &mut Versioned<J::St
     }
 }
 
-async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_outbox: bool) {
+/// Saves the emptied outbox, if there was one.
+pub(crate) async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_outbox: bool) {
     // After a conflict, the other process publishes; after a failure, the next step publishes again.
     if had_outbox
         && J::is_worth_settling(&mut state.value)

@@ -144,6 +144,20 @@ fn a_drop_is_alerted_although_stripe_or_the_audit_key_does_not_answer() {
     }
 }
 
+/// The notice is delivered again for as long as the queue of mails fails.
+#[test]
+fn a_drop_whose_mail_cannot_be_ordered_leaves_nothing_to_publish() {
+    let world = world(session(Some("someone@example.com")));
+    world.plan(Plan::none().whenever("queue.send", Fault::Fail));
+    for _ in 0..2 {
+        assert!(deliver(&world).unwrap().is_err());
+        let state = world.state();
+        let (sale, _) = state.sales.values().next().unwrap();
+        assert!(sale.outbox().is_empty() && sale.alerts().is_empty(), "{sale:?}");
+        assert_eq!((state.alerts.len(), state.log.len()), (1, 2));
+    }
+}
+
 #[test]
 fn whatever_breaks_it_is_announced_and_recorded_once_in_the_end() {
     let clean = world(session(Some("someone@example.com")));
