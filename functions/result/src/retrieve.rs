@@ -327,9 +327,9 @@ impl Retrieval<'_> {
 
     async fn regenerate(&self, sale: Versioned<Sale>) -> Shown {
         let lost = sale.value.fulfilment().clone();
-        let reopen = |sale: &mut Sale, _| {
+        let reopen = |sale: &mut Sale, now| {
             // A worker may have archived the verdict meanwhile, or made it again.
-            let is_reopened = *sale.fulfilment() == lost && sale.reopen(self.asked_at).is_ok();
+            let is_reopened = *sale.fulfilment() == lost && sale.reopen(now).is_ok();
             if is_reopened { Change::save(true) } else { Change::nothing(false) }
         };
         match self.ports.journal.commit(sale, reopen).await {

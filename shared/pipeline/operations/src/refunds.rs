@@ -71,8 +71,7 @@ pub async fn issue(
     let reason = operator.reason().ok_or(IssueError::NoReason)?;
     let authorisation = Authorisation::by_operator(operator, reason).map_err(IssueError::from)?;
     let Found { sale, checkout, listed } = find(ports, named, listed).await?;
-    let now = ports.journal.clock.now();
-    let decide = |sale: &mut Sale, _| decide(sale, &checkout, &authorisation, listed, now);
+    let decide = |sale: &mut Sale, now| decide(sale, &checkout, &authorisation, listed, now);
     let (_, decided) = ports.journal.commit(sale, decide).await?.settle().await;
     if planned(decided)? == Planned::AlreadyRefunded {
         return Ok(Issued::AlreadyRefunded);

@@ -30,14 +30,13 @@ impl Refusals for SendAgainError {}
 pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Done<(), SendAgainError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(SendAgainError::NoSale)?;
-    let now = journal.clock.now();
-    let send = |sale: &mut Sale, _| Change::made(sale.send_again(operator, now), &Context::at(now));
+    let send = |sale: &mut Sale, now| Change::made(sale.send_again(operator, now), &Context::at(now));
     let (sale, _) = journal.commit(sale, send).await?.settle().await;
     let sale = sale.value;
     match sale.mail() {
         // Also done if an earlier command failed before it sent the message.
         Mail::Retrying { .. } | Mail::Sending { .. } if sale.is_sent_again() => {
-            Ok(ports.send(session, Letter::Verdict, now).await?)
+            Ok(ports.send(session, Letter::Verdict, journal.clock.now()).await?)
         }
         Mail::Sent { .. } if sale.is_sent_again() => Err(SendAgainError::SentBefore.into()),
         _ => Err(SendAgainError::NotDelivered.into()),
@@ -50,7 +49,8 @@ mod tests {
     use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{mail::Progress, money::Money};
-    use testkit::{World, run, sale::WithField};
+    use std::time::Duration;
+    use testkit::{Passage, World, run, sale::WithField};
 
     async fn go(world: &World) -> Done<(), SendAgainError> {
         send_again(Ports { journal: journal(world), retries: world }, &operator(), &session()).await
@@ -65,6 +65,23 @@ mod tests {
             assert!(!world.state().queue.is_empty(), "{what}");
         };
         whatever_breaks(|| world_with(sale()), |world| run(go(world)), check);
+    }
+
+    /// Another process saves the sale a minute after the command has loaded it.
+    #[test]
+    fn the_record_has_the_time_of_the_change_that_is_saved() {
+        let world: &'static World = Box::leak(Box::new(world_with(sale())));
+        let mut is_first = true;
+        world.surround(Box::new(move |name, _| {
+            if name == "store.save" && std::mem::take(&mut is_first) {
+                world.advance(Duration::from_secs(60));
+                world.state().sales.values_mut().for_each(|(_, version)| *version += 1);
+            }
+            Passage::default()
+        }));
+        run(go(world)).unwrap().unwrap();
+        assert_eq!(*stored(world).mail(), Mail::Retrying { due: at(60), progress: Progress::default() });
+        assert_eq!(decisions(world)[0]["timestamp"], at(60).to_iso());
     }
 
     #[test]

@@ -23,8 +23,7 @@ pub async fn settle(
 ) -> Done<Vec<Letter>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
-    let now = journal.clock.now();
-    let note = |sale: &mut Sale, _| {
+    let note = |sale: &mut Sale, now| {
         let letters = sale.unknown_mails();
         match sale.settle_mails(operator, found, now) {
             Ok(event) => Change::of(&event, &Context::at(now), Some(letters)),
@@ -38,7 +37,7 @@ pub async fn settle(
     let letters = letters.ok_or(RedriveError::NoSuchMail)?;
     if found == Found::NotSent {
         for letter in &letters {
-            ports.send(session, *letter, now).await?;
+            ports.send(session, *letter, journal.clock.now()).await?;
         }
     }
     Ok(letters)
