@@ -326,20 +326,10 @@ impl Retrieval<'_> {
     }
 
     async fn regenerate(&self, sale: Versioned<Sale>) -> Shown {
-        let lost = sale.value.fulfilment().clone();
-        let reopen = |sale: &mut Sale, now| {
-            // A worker may have archived the verdict meanwhile, or made it again.
-            let is_reopened = *sale.fulfilment() == lost && sale.reopen(now).is_ok();
-            if is_reopened { Change::save(true) } else { Change::nothing(false) }
-        };
-        match self.ports.journal.commit(sale, reopen).await {
-            Ok(reopened) => {
-                if reopened.settle().await.1 {
-                    self.order().await
-                } else {
-                    replies::pending()
-                }
-            }
+        // The alert about the cache entry, if its loss is a fault, was raised when the entry was read.
+        match self.ports.journal.reopen_lost(sale, None).await {
+            Ok(true) => self.order().await,
+            Ok(false) => replies::pending(),
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }
     }

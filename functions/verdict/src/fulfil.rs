@@ -154,7 +154,7 @@ impl<'a> Worker<'a> {
             Claim::Busy(until) => Ok(Handled::At(until.min(journal.clock.now().plus(LOOK_AGAIN)))),
             Claim::NotYet(until) => Ok(Handled::At(until)),
             Claim::Done if self.orders_again(&sale.value).await? => {
-                journal.reopen_lost(sale, COMPONENT).await?;
+                journal.reopen_lost(sale, Some(COMPONENT)).await?;
                 Ok(Handled::At(journal.clock.now()))
             }
             Claim::Done => {

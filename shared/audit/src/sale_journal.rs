@@ -58,23 +58,23 @@ impl StreamJournal<'_, dyn SaleStore + '_> {
         Ok(session.is_some_and(|session| session.value.stops_followup()))
     }
 
-    /// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md), with an alert of `component`. Nothing
-    /// changes if another worker has made the verdict again meanwhile.
+    /// Reopens a sale whose verdict is lost (infra/decisions/verdict-retry.md), with an alert of `component`; without
+    /// one if the caller raises its own. Returns whether it is reopened: nothing changes if another worker has archived
+    /// the verdict or made it again meanwhile.
     ///
     /// # Errors
     /// [`CommitError`]. Repeating is safe.
-    pub async fn reopen_lost(&self, sale: Versioned<Sale>, component: &str) -> Result<(), CommitError> {
+    pub async fn reopen_lost(&self, sale: Versioned<Sale>, component: Option<&str>) -> Result<bool, CommitError> {
         let lost = sale.value.fulfilment().clone();
         let reopen = |sale: &mut Sale, now| {
             if *sale.fulfilment() != lost || sale.reopen(now).is_err() {
-                return Change::nothing(());
+                return Change::nothing(false);
             }
             let session = sale.session_id();
-            let alert = Alert::event(component, Severity::Error, now, "CACHE_READ", session, VERDICT_LOST);
-            Change::save(()).alerting(alert)
+            let alert = |component| Alert::event(component, Severity::Error, now, "CACHE_READ", session, VERDICT_LOST);
+            Change::save(true).alerting_all(component.map(alert))
         };
-        self.commit(sale, reopen).await?.settle().await;
-        Ok(())
+        Ok(self.commit(sale, reopen).await?.settle().await.1)
     }
 
     /// Releases a claim at once, so that the next delivery of its message need not wait for the lease to expire. If this

@@ -1,7 +1,7 @@
 //! The journal against ports that fail, lose replies and crash.
 
 use crate::{Change, Journal, Record, Source, Status, hash::sha256};
-use domain::{CachedVerdict, Sale, SessionId, Timestamp, sale::Fulfilment};
+use domain::{CachedVerdict, Sale, SessionId, Timestamp, ports::Versioned, sale::Fulfilment};
 use serde_json::json;
 use testkit::sale::WithField;
 use testkit::{Fault, Plan, World, every_single_fault, run};
@@ -129,5 +129,23 @@ fn no_line_holds_an_address() {
     for line in log.values() {
         assert!(!line.contains('@') && !line.contains("example"), "{line}");
         assert!(!line.contains(&sha256(b"someone@example.com")[..16]), "a bare hash can be guessed");
+    }
+}
+
+/// A page raises an alert of its own.
+#[test]
+fn a_lost_verdict_is_reopened_once_with_the_alert_of_a_component_or_without_one() {
+    for (component, alerts) in [(Some("ORACLE-VERDICT"), 1), (None, 0)] {
+        let world = World::default();
+        let ready = Fulfilment::Ready { at: Timestamp::from_seconds(2), archived: true };
+        let lost = Sale::ordered(session(), Timestamp::from_seconds(1)).with("fulfilment", ready);
+        world.state().sales.insert(session(), (lost.clone(), 1));
+        for is_reopened in [true, false] {
+            let loaded = Versioned { value: lost.clone(), version: 1 };
+            assert_eq!(run(journal(&world).reopen_lost(loaded, component)).unwrap().unwrap(), is_reopened);
+        }
+        let state = world.state();
+        assert!(matches!(state.sales[&session()].0.fulfilment(), Fulfilment::Ordered { .. }));
+        assert_eq!(state.alerts.len(), alerts, "{component:?}");
     }
 }

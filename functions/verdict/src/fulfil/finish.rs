@@ -56,7 +56,7 @@ impl Worker<'_> {
             let kept = archive.await;
             if matches!(kept, Ok(Archived::VerdictLost)) {
                 // The same order then makes the verdict again.
-                journal.reopen_lost(sale, COMPONENT).await?;
+                journal.reopen_lost(sale, Some(COMPONENT)).await?;
                 return Ok(Handled::Later);
             }
             (kept, order.await)

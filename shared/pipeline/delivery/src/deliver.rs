@@ -244,7 +244,7 @@ impl Delivery<'_> {
 
     /// Reopens a sale whose verdict is lost: the mail waits until it is made again.
     async fn make_again(&self, sale: Versioned<Sale>) -> Result<Outcome, StepError> {
-        self.ports.journal.reopen_lost(sale, "ORACLE-EMAIL").await?;
+        self.ports.journal.reopen_lost(sale, Some("ORACLE-EMAIL")).await?;
         self.release().await;
         Ok(Outcome::Ended(Attempt::Later))
     }
