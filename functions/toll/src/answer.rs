@@ -1,7 +1,7 @@
 //! Makes one answer: retrieval, model, crosscheck, content filter, the authority gate's grammar.
 
 use crate::{Ports, Settings, narrative::narrative};
-use audit::{Body, Record, hash};
+use audit::{Record, hash};
 use authority::Evaluation;
 use crosscheck::constants::PHI;
 use domain::{
@@ -113,13 +113,8 @@ fn checked_answer(
     asked_at: Timestamp,
     now: Timestamp,
 ) -> (Result<Answered, String>, Vec<Record>) {
-    let record = |body| Record { timestamp: now, triggered_at: asked_at, body };
-    let mut records: Vec<Record> = generated
-        .crosschecks
-        .iter()
-        .map(|check| serde_json::to_value(check).unwrap_or_default())
-        .map(|decision| record(Body::TmmCrosscheck { phi: PHI, decision }))
-        .collect();
+    let crosschecks = generated.crosschecks.iter();
+    let mut records: Vec<Record> = crosschecks.map(|check| Record::crosscheck(now, asked_at, PHI, check)).collect();
     let verdict = match &generated.verdict {
         Ok(verdict) => verdict,
         Err(why) => return (Err(format!("the model: {why:?}")), records),

@@ -7,7 +7,7 @@ mod finish;
 mod payment_check;
 mod sample;
 
-use audit::{AuditKey, Body, Change, Committed, Context, Journal, Record, hash};
+use audit::{AuditKey, Change, Committed, Context, Journal, Record, hash};
 use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Tier, Timestamp, Unusable, Verdict,
@@ -248,7 +248,8 @@ impl<'a> Worker<'a> {
         let question = Question { tier, query, background, evaluation: &evaluation };
         let generated = generate(self.generate, &settings.policy, &order.session_id, question).await;
         let now = ports.journal.clock.now();
-        let crosschecks = generated.crosschecks.iter().map(|check| self.crosscheck_record(check, now));
+        let crosschecks = generated.crosschecks.iter();
+        let crosschecks = crosschecks.map(|check| Record::crosscheck(now, order.received_at, PHI, check));
         let mut details = self.details(&generated, &bought);
         details["authority"] = json!(evaluation.envelope());
         let context = Context::new(now, order.received_at).with_evidence(crosschecks).with_details(details);
@@ -455,15 +456,6 @@ impl<'a> Worker<'a> {
 
     fn event(&self, now: Timestamp, severity: Severity, operation: &str, detail: &str) -> Alert {
         Alert::event(COMPONENT, severity, now, operation, &self.order.session_id, detail)
-    }
-
-    fn crosscheck_record(&self, check: &crosscheck::Crosscheck, now: Timestamp) -> Record {
-        let decision = serde_json::to_value(check).unwrap_or_default();
-        Record {
-            timestamp: now,
-            triggered_at: self.order.received_at,
-            body: Body::TmmCrosscheck { phi: PHI, decision },
-        }
     }
 
     fn details(&self, generated: &Generated, bought: &Bought) -> Value {

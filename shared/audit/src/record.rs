@@ -336,6 +336,13 @@ impl Record {
         Self { timestamp, triggered_at, body: Body::TollCheck { details } }
     }
 
+    /// A crosscheck ran (TMM Crosscheck, invariant 5). `check` is serialized with the fields of the spec.
+    #[must_use]
+    pub fn crosscheck(timestamp: Timestamp, triggered_at: Timestamp, phi: f64, check: &impl Serialize) -> Self {
+        let decision = serde_json::to_value(check).unwrap_or_default();
+        Self { timestamp, triggered_at, body: Body::TmmCrosscheck { phi, decision } }
+    }
+
     /// A pipeline event. A status other than OK always has a detail (Audit Trail, verification criterion 5).
     #[must_use]
     pub fn pipeline(

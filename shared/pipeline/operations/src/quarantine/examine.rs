@@ -1,6 +1,6 @@
 //! Decides whether a held or cleaned text may go to a customer: plain data in, a result with its audit records out.
 
-use audit::{Body, Record};
+use audit::Record;
 use authority::ReplyProblem;
 use crosscheck::constants::PHI;
 use domain::{CachedVerdict, Tier, Timestamp, Verdict, ports::CacheEntry, texts};
@@ -108,9 +108,7 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
     }
     let verdict = verdict.for_tier(tier);
     let gate = gates::run(Gate::BeforeCache, verdict.texts());
-    let decision = serde_json::to_value(&check).unwrap_or_default();
-    let crosschecked = Record { timestamp: now, triggered_at: now, body: Body::TmmCrosscheck { phi: PHI, decision } };
-    let records = vec![crosschecked, gate.record(now, now)];
+    let records = vec![Record::crosscheck(now, now, PHI, &check), gate.record(now, now)];
     let texts = gate.delivered().ok_or_else(|| blocked(&gate))?;
     let verdict = verdict.with_texts(texts);
     let again = gates::run(Gate::BeforeCache, verdict.texts());
