@@ -210,6 +210,10 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
             };
             records.push(context.operator(operator, format!("{action} as {role} by {credential}")));
         }
+        Event::FollowupDeclined { ordered_by, evaluation } => {
+            let details = json!({ "ordered_by": ordered_by, "authority": evaluation });
+            records.push(context.record(Body::AuthorityEvaluated { details }));
+        }
         Event::CacheRemoved(operator) => records.push(context.operator(operator, "remove_cached_verdict")),
         Event::Reattempted(operator) => records.push(context.operator(operator, "reattempt")),
         Event::Redriven(operator, letters) => {

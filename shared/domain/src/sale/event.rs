@@ -5,10 +5,12 @@ use crate::{
     CheckoutSession, Colour, Gate, Timestamp,
     inbox::Reply,
     mail::{Found, Letter, Next, Progress},
+    message::OrderedBy,
     money::{Authorisation, PaymentChange, PaymentId, PaymentReport, RefundStep},
     operator::Operator,
     verdict::Comparison,
 };
+use serde_json::Value;
 
 /// The amount charged, by Stripe's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,6 +226,13 @@ pub enum Event {
         credential: String,
         /// The result.
         decision: AuthorityDecision,
+    },
+    /// The authority gate declined a follow-up before it was ordered.
+    FollowupDeclined {
+        /// The way by which the customer asked for it.
+        ordered_by: OrderedBy,
+        /// The gate's evaluation, in the form of its record.
+        evaluation: Value,
     },
     /// An operator removes the cached verdict.
     CacheRemoved(Operator),

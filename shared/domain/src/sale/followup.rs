@@ -1,8 +1,9 @@
 //! The follow-up that a Strategy Session includes: a sale of its own, with the session that paid for it as its parent
 //! (infra/decisions/followup.md).
 
-use super::{Fulfilment, MAX_RECORDED_DECLINES, Part, Refused, Sale};
-use crate::{Tier, Timestamp};
+use super::{Event, Fulfilment, MAX_RECORDED_DECLINES, Part, Refused, Sale};
+use crate::{Tier, Timestamp, message::OrderedBy};
+use serde_json::Value;
 
 impl Sale {
     /// A newly ordered sale for the follow-up that this sale includes. It has Stripe's reports about the payment so
@@ -36,15 +37,16 @@ impl Sale {
         !self.is_money_kept() || self.is_erased()
     }
 
-    /// Counts a follow-up that the authority gate declines before it is ordered. It uses nothing.
+    /// Counts a follow-up that the authority gate declines before it is ordered. It uses nothing. `evaluation` is the
+    /// gate's, in the form of its record.
     ///
     /// # Errors
     /// [`Refused`] after [`MAX_RECORDED_DECLINES`]: later ones are not recorded.
-    pub fn decline_followup(&mut self) -> Result<(), Refused> {
+    pub fn decline_followup(&mut self, ordered_by: OrderedBy, evaluation: Value) -> Result<Event, Refused> {
         if self.followups_declined >= MAX_RECORDED_DECLINES {
             return Err(Refused { part: Part::Declines, from: "full", to: "recorded as declined" });
         }
         self.followups_declined += 1;
-        Ok(())
+        Ok(Event::FollowupDeclined { ordered_by, evaluation })
     }
 }

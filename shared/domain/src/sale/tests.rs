@@ -10,6 +10,7 @@ use super::*;
 use crate::{
     inbox::MAX_REPLIES,
     mail::{Failure, Found, MailSchedule, Next},
+    message::OrderedBy,
     open_work::Work,
     operator::Operator,
     retry::{
@@ -31,6 +32,10 @@ fn rendered() -> Rendered {
 
 fn sale() -> Sale {
     Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+}
+
+fn decline_followup(sale: &mut Sale) -> Result<Event, Refused> {
+    sale.decline_followup(OrderedBy::FollowupPage, "e".into())
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod memory_of_sale;
 
 pub use memory_of_sale::{NoMemory, working_set};
 
-use audit::{Body, Change, CommitError, Context, Journal, Record};
+use audit::{Change, CommitError, Context, Journal};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Alert, FirstVerdict, Query, Sale, SessionId, Submission, Tier,
@@ -151,14 +151,10 @@ async fn order_again(ports: Ports<'_>, known: Versioned<Sale>, ordered_by: Order
 async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation, ordered_by: OrderedBy) {
     let session_id = sale.value.session_id().clone();
     let decline = |sale: &mut Sale, now| {
-        if sale.is_erased() || sale.decline_followup().is_err() {
-            return Change::nothing(());
+        if sale.is_erased() {
+            return Change::nothing(false);
         }
-        let details = json!({ "ordered_by": ordered_by, "authority": evaluation.envelope() });
-        Change::recorded(
-            vec![Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } }],
-            (),
-        )
+        Change::made(sale.decline_followup(ordered_by, json!(evaluation.envelope())), &Context::at(now))
     };
     match ports.journal.commit(sale, decline).await {
         Ok(committed) => drop(committed.settle().await),

@@ -8,6 +8,7 @@ use crate::{
     authority_state::State,
     inbox::Reply,
     mail::{Failure, Found, MailSchedule},
+    message::OrderedBy,
     money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
     operator::Operator,
     retry::{FailedAttempt, RetryTable, Unavailable::CircuitOpen},
@@ -203,8 +204,12 @@ pub(super) fn steps() -> Vec<Step> {
         step("reopen", Mailer, &[Delivery], |sale| sale.reopen(NOW).is_ok()),
         step("restore", Page, &[Delivery], |sale| sale.restore().is_ok()),
         step("serve", Page, &[Attention], |sale| sale.serve(None).is_ok()),
-        step("decline_followup", Inbox, &[Attention], |sale| sale.decline_followup().is_ok()),
-        step("decline_followup", Page, &[Attention], |sale| sale.decline_followup().is_ok()),
+        step("decline_followup", Inbox, &[Attention], |sale| {
+            sale.decline_followup(OrderedBy::FollowupReply, "e".into()).is_ok()
+        }),
+        step("decline_followup", Page, &[Attention], |sale| {
+            sale.decline_followup(OrderedBy::FollowupPage, "e".into()).is_ok()
+        }),
         step("record_drop", Actor::SilentDrop, DROPS, |sale| {
             sale.record_drop(Unusable::Tier, None, None, charge(), NOW).is_ok()
         }),

@@ -33,10 +33,10 @@ fn a_follow_up_is_offered_after_a_kept_strategy_session_with_a_verdict_and_to_no
 fn declined_follow_ups_and_retrievals_are_counted_up_to_their_limit() {
     let mut sale = ready();
     for count in 1..=MAX_RECORDED_DECLINES {
-        sale.decline_followup().unwrap();
+        decline_followup(&mut sale).unwrap();
         assert_eq!(sale.followups_declined, count);
     }
-    assert!(sale.decline_followup().is_err());
+    assert!(decline_followup(&mut sale).is_err());
     for count in 1..=MAX_RECORDED_RETRIEVALS {
         sale.serve(Some("1")).unwrap();
         assert_eq!(sale.retrievals(), count);

@@ -47,7 +47,10 @@ fn a_refusal_names_the_part_of_the_sale_that_does_not_allow_it() {
         (sale().remind(due), "shown to a human again while its open work is in_flight"),
         (refunded.clone().remind(due), "shown to a human again while its open work is done"),
         (served.serve(None).map(drop), "recorded as retrieved while its list of retrievals is full"),
-        (declined.decline_followup(), "recorded as declined while its list of declined follow-ups is full"),
+        (
+            decline_followup(&mut declined).map(drop),
+            "recorded as declined while its list of declined follow-ups is full",
+        ),
         (regenerated.reopen(at(2)), "ordered while its regeneration is less than five minutes old"),
         (again, "replied to by it while its reply is stored"),
         (ready.clone().settle_replies(&operator, at(3)).map(drop), "settled while its reply is missing"),
