@@ -53,9 +53,8 @@ impl Layer {
     fn of(folder: &str) -> Option<Self> {
         let is_in = |of: &str| match of.strip_suffix('/') {
             Some(_) => folder.strip_prefix(of).is_some_and(|rest| !rest.is_empty() && !rest.contains('/')),
-            // A crate that was split from a layer of one crate is beside it (`shared/audit-verify`) or in it
-            // (`shared/memory/lens`).
-            None => folder.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '/'])),
+            // A crate that was split from a layer of one crate is in it (`shared/audit/verify`).
+            None => folder.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
         };
         FOLDERS.iter().find(|(of, _)| is_in(of)).map(|(_, layer)| *layer)
     }
@@ -84,7 +83,7 @@ impl Layer {
             Functions | Infra => &[Pipeline, Platform, Rules, Audit, Memory, Vendors, Domain],
             Pipeline => &[Pipeline, Platform, Rules, Audit, Memory, Vendors, Domain],
             Platform => &[Platform, Rules, Audit, Memory, Vendors, Domain],
-            // The crate that reads the log is beside the one that writes it.
+            // The crate that reads the log is in the layer of the one that writes it.
             Testkit | Audit => &[Audit, Domain],
             Memory => &[Memory, Domain],
             Rules | Vendors => &[Domain],

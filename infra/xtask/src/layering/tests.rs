@@ -12,7 +12,7 @@ fn design() -> Packages {
         ("filter", "shared/rules/filter", &["domain"]),
         ("crosscheck", "shared/rules/crosscheck", &["domain"]),
         ("audit", "shared/audit", &["domain"]),
-        ("audit-verify", "shared/audit-verify", &["audit", "domain"]),
+        ("audit-verify", "shared/audit/verify", &["audit", "domain"]),
         ("authority", "shared/rules/authority", &["filter"]),
         ("lens", "shared/memory/lens", &[]),
         ("memory", "shared/memory", &["domain", "filter", "lens"]),
@@ -150,11 +150,12 @@ fn tests_may_use_the_testkit_but_no_function() {
 fn the_layer_is_the_folder_and_another_folder_is_named() {
     for (folder, layer) in [
         ("shared/rules/anvil", Some(Rules)),
-        ("shared/audit-verify", Some(Audit)),
+        ("shared/audit/verify", Some(Audit)),
         ("shared/memory", Some(Memory)),
         ("shared/memory/lens", Some(Memory)),
         ("tests/sim", Some(Tests)),
         ("shared/auditing", None),
+        ("shared/audit-verify", None),
         ("shared/rules", None),
         ("shared/rules/filter/data", None),
         ("tools/new", None),
