@@ -1,6 +1,6 @@
 //! canonical_json_profile 1: the only byte format of persisted artifacts.
 //!
-//! `shared/memory/canonical_json_profile.md` defines the profile; its test vectors are in the same directory.
+//! `shared/memory/canonical_json_profile.md` defines the profile; its test vectors are in `canonical_vectors.json`.
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
