@@ -35,7 +35,7 @@ const ADAPTERS: [(&str, &[&str]); 34] = [
         "followup::{NotOrdered,Ports,order",
         &["dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"],
     ),
-    ("DynamoMemoryLogs(", &["dynamodb:Query"]),
+    (".memory_logs()", &["dynamodb:Query"]),
     (".subject_keys(", &["kms:Decrypt"]),
     ("keys:&backend.subject_keys(", &["kms:GenerateDataKey"]),
     (

@@ -1,6 +1,5 @@
 //! The chat function's process.
 
-use aws::DynamoMemoryLogs;
 use backend::{Backend, SecretName};
 use chat::{Ports, Settings, handle};
 use runtime::{Error, System, serve};
@@ -18,7 +17,7 @@ fn main() -> Result<(), Error> {
             subscribers: &stores.sales,
             pages: &backend.stripe()?,
             mailbox: &backend.sending(backend.mailbox()?)?,
-            logs: &DynamoMemoryLogs(&stores.sales),
+            logs: &stores.memory_logs(),
             keys: &backend.subject_keys(&stores.sales)?,
             secret: &backend.secret(SecretName::Chat)?,
             model: &backend.gemini()?,

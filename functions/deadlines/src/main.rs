@@ -1,6 +1,5 @@
 //! The deadlines function's process.
 
-use aws::DynamoMemoryLogs;
 use backend::{Backend, QueueName};
 use deadlines::{Ports, Settings, handle};
 use domain::notebooks;
@@ -15,7 +14,7 @@ fn main() -> Result<(), Error> {
         let clients = backend.settlement_clients()?;
         let (facilitator, node) = (&clients.facilitator, &clients.node);
         let settlements = settlement::Ports { journal: stores.toll_journal(), facilitator, node };
-        let logs = DynamoMemoryLogs(&stores.sales);
+        let logs = stores.memory_logs();
         let keys = backend.subject_keys(&stores.sales)?;
         let memories = forgetting::Ports {
             journal: stores.chat_journal(),

@@ -1,6 +1,5 @@
 //! The inbox-watch function's process.
 
-use aws::DynamoSubmissions;
 use backend::{Backend, QueueName, SecretName, Topic};
 use inbox_watch::{FUNCTION, Ports, Settings, handle};
 use runtime::{Error, System, serve};
@@ -15,7 +14,7 @@ fn main() -> Result<(), Error> {
         let ports = Ports {
             journal: stores.function_journal(FUNCTION),
             store: &stores.sales,
-            submissions: &DynamoSubmissions(&stores.sales),
+            submissions: &stores.submissions(),
             orders: &backend.queue(QueueName::Orders)?,
             bridges: bridge::Ports { journal: stores.bridge_journal(), accounts: &stores.sales, keys: &keys },
             inbox: &mailbox,

@@ -1,6 +1,5 @@
 //! The result function's process.
 
-use aws::DynamoSubmissions;
 use backend::{Backend, QueueName};
 use result::{Ports, RecentAnswers, handle};
 use runtime::{Error, System, serve};
@@ -20,7 +19,7 @@ fn main() -> Result<(), Error> {
             meter: &System,
             recent_answers: &RecentAnswers::new(backend.unknown_id_limits()?),
             unknown_ids: &stores.sales,
-            submissions: &DynamoSubmissions(&stores.sales),
+            submissions: &stores.submissions(),
             site: &backend.site()?,
             contact: &backend.sender()?,
         };

@@ -1,6 +1,5 @@
 //! The verdict function's process.
 
-use aws::DynamoSubmissions;
 use backend::{Backend, QueueName, SecretName};
 use runtime::{Error, System, serve};
 use verdict::{Ports, Settings, handle};
@@ -20,7 +19,7 @@ fn main() -> Result<(), Error> {
             notices: &backend.queue(QueueName::Notices)?,
             payments: &backend.stripe()?,
             smoke: &backend.stripe_test_mode()?,
-            submissions: &DynamoSubmissions(&stores.sales),
+            submissions: &stores.submissions(),
             audit_keys: &backend.secret(SecretName::Audit)?,
             randomness: &System,
             pause: &System,

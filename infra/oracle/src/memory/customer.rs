@@ -62,7 +62,7 @@ pub(crate) fn run(
     let deployed = arguments.signed.target.open()?;
     let id = customer(&deployed, name)?;
     let keys = deployed.memory_keys()?;
-    let desk = Desk { journal: deployed.stores.chat_journal(), logs: &deployed.memory_logs(), keys: &keys };
+    let desk = Desk { journal: deployed.stores.chat_journal(), logs: &deployed.stores.memory_logs(), keys: &keys };
     if view == View::Verify {
         writeln!(output, "{}", wait(verify(desk, &id))?)?;
         return Ok(Ended::Done);

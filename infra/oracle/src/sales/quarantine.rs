@@ -5,7 +5,7 @@ use std::{
     slice,
 };
 
-use aws::{DynamoSubmissions, S3Quarantine, SqsQueue};
+use aws::{S3Quarantine, SqsQueue};
 use backend::QueueName;
 use clap::{Args, Subcommand};
 use domain::{
@@ -171,7 +171,7 @@ fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError
     let (deployed, operator) = signed.open()?;
     let sessions = selection.sessions(&deployed, &[Work::Review])?;
     let parts = Parts::of(&deployed)?;
-    let submissions = DynamoSubmissions(&deployed.stores.sales);
+    let submissions = deployed.stores.submissions();
     let ports = parts.ports(&deployed, &submissions);
     let act = async |session: &SessionId| {
         if selection.dry_run {
@@ -193,7 +193,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     let verdict = read(file)?;
     let (deployed, operator, session) = one.open()?;
     let parts = Parts::of(&deployed)?;
-    let submissions = DynamoSubmissions(&deployed.stores.sales);
+    let submissions = deployed.stores.submissions();
     let question = format!("Replace what is held of {} and deliver it?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     if !observed.confirm(&deployed, (&one.signed, &operator), "quarantine replace", &question)? {

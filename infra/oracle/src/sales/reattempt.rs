@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
         arguments.replies.clone()
     };
     let orders = deployed.backend().queue(QueueName::Orders)?;
-    let submissions = aws::DynamoSubmissions(&deployed.stores.sales);
+    let submissions = deployed.stores.submissions();
     let ports = reattempt::Ports { journal: deployed.stores.journal(), submissions: &submissions, orders: &orders };
     let with = if submission.is_some() { ", with this question" } else { "" };
     let act = async |session: &SessionId| {

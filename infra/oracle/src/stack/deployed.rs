@@ -5,8 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use audit::BridgeJournal;
 use aws::{
-    DynamoMemoryLogs, DynamoSales, KmsKey, KmsSubjectKeys, QueueAdmin, Reach, S3Digests, SecretDocument, SqsLogNotices,
-    StackWatch,
+    DynamoSales, KmsKey, KmsSubjectKeys, QueueAdmin, Reach, S3Digests, SecretDocument, SqsLogNotices, StackWatch,
 };
 use backend::{Backend, BackendError, Bucket, JournalStores};
 use domain::{CallerIdentity, ports::Notes};
@@ -142,10 +141,6 @@ impl Deployed {
 
     pub(crate) fn memory_keys(&self) -> Result<KmsSubjectKeys<'_>, StackError> {
         Ok(self.backend.subject_keys(&self.stores.sales)?)
-    }
-
-    pub(crate) const fn memory_logs(&self) -> DynamoMemoryLogs<'_> {
-        DynamoMemoryLogs(&self.stores.sales)
     }
 
     /// Records a decision that belongs to no sale. If that fails, the command must change nothing.

@@ -3,8 +3,8 @@
 use crate::{Backend, BackendError, Bucket, QueueName, SecretName, Topic};
 use audit::{BridgeJournal, ChatJournal, FunctionJournal, Journal, SubscriberJournal, TollJournal};
 use aws::{
-    CodeDeploy, DynamoSales, KmsKey, KmsSubjectKeys, S3Archive, S3AuditLog, S3Digests, S3Quarantine, SecretDocument,
-    SnsAlerts, SnsBroadcast, SqsLogNotices, SqsQueue, StoredSaleData,
+    CodeDeploy, DynamoMemoryLogs, DynamoSales, DynamoSubmissions, KmsKey, KmsSubjectKeys, S3Archive, S3AuditLog,
+    S3Digests, S3Quarantine, SecretDocument, SnsAlerts, SnsBroadcast, SqsLogNotices, SqsQueue, StoredSaleData,
 };
 use runtime::System;
 use std::sync::Arc;
@@ -54,6 +54,18 @@ impl JournalStores {
     #[must_use]
     pub const fn function_journal(&self, function: &'static str) -> FunctionJournal<'_> {
         FunctionJournal { function, notes: &self.sales, log: &self.log, alerts: &self.alerts, clock: &System }
+    }
+
+    /// Operators' submissions for customers, and the texts of follow-ups.
+    #[must_use]
+    pub const fn submissions(&self) -> DynamoSubmissions<'_> {
+        DynamoSubmissions(&self.sales)
+    }
+
+    /// The logs of customers' memories.
+    #[must_use]
+    pub const fn memory_logs(&self) -> DynamoMemoryLogs<'_> {
+        DynamoMemoryLogs(&self.sales)
     }
 }
 
