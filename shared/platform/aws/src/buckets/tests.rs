@@ -3,7 +3,13 @@
 #[path = "../../tests/server/mod.rs"]
 mod server;
 
-use super::*;
+use super::{S3Archive, S3AuditLog};
+use crate::Connection;
+use domain::{
+    Metric, SessionId,
+    ports::{AuditLog, Published, VerdictArchive},
+    sale::AuditEntry,
+};
 use server::{LOST, Server};
 use std::cell::RefCell;
 
