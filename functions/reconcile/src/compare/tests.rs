@@ -1,11 +1,14 @@
+//! Comparisons of Stripe's sessions with the sales.
+//! The file has more than 300 lines because each state in which a comparison can find a session or its sale has a
+//! short test of its own.
+
+mod continuation;
+mod lost_events;
+
 use super::*;
 use audit::{FunctionJournal, Journal, Notebook};
 use domain::{
     Channel, PaymentStatus,
-    chat::{
-        BillingReport, PaidPlan, SubscriberId,
-        billing::{Bill, SubscriptionState, SubscriptionStatus},
-    },
     money::{Money, ObjectId},
     sale::{Declined, HumanLock},
 };
@@ -241,81 +244,8 @@ fn a_sale_that_failed_for_want_of_a_payment_is_ordered_once_it_is_paid() {
     assert_eq!(world.state().queue.len(), 2);
 }
 
-/// A lost event is made up for: its report is queued like the event.
-#[test]
-fn refunds_and_disputes_are_queued_again() {
-    let world = world([session(1)], [delivered(1)]);
-    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
-    let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
-    world.state().reports.push((START, payment.clone(), report.clone()));
-    assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, reports: 1, ..Report::default() });
-    let received_at = domain::ports::Clock::now(&world);
-    let message = world.state().queue[0].0.clone();
-    assert_eq!(message, Message::payment_changed(payment, report, received_at));
-}
-
-/// A status that this version does not know: the readable reports are queued, and the alarm shows the others.
-#[test]
-fn a_report_that_cannot_be_read_fails_the_run_at_its_end() {
-    let world = world([session(1)], [delivered(1)]);
-    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
-    let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
-    world.state().reports.push((START, payment, report));
-    let (customer, plan, status) = (object("cus_1"), PaidPlan::Chat, SubscriptionStatus::Active);
-    let state = SubscriptionState { customer, plan, status, ends_at: None, at: START };
-    let subscription = BillingReport::Subscription { id: object("sub_1"), state };
-    world.state().billing.extend([subscription, invoice(START)].map(|report| (START, subscriber(), report)));
-    // In the list of payments' reports and in that of subscriptions and invoices.
-    world.state().unreadable.push(object("x_9"));
-    let found = compared(&world).unwrap().unwrap();
-    assert_eq!(found, Report { paid: 1, reports: 1, billing: 2, unreadable: 2, ..Report::default() });
-    assert!(found.complete().is_err() && world.state().queue.len() == 3);
-}
-
-/// Stripe lists by creation. A refund fails weeks after it was made, and a dispute is decided after months.
-#[test]
-fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() {
-    use domain::money::PaymentChange::{DisputeLost, RefundFailed};
-    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
-    for (change, days, is_found) in
-        [(RefundFailed, 31, 1), (RefundFailed, 60, 0), (DisputeLost, 195, 1), (DisputeLost, 250, 0)]
-    {
-        let world = world([session(1)], [delivered(1)]);
-        let report = testkit::reports::report(change, 500, START.plus(days * DAY));
-        world.state().reports.push((START, payment.clone(), report));
-        world.advance(days * DAY);
-        assert_eq!(compared(&world).unwrap().unwrap().reports, is_found, "{change:?} after {days} days");
-    }
-}
-
 fn object(text: &str) -> ObjectId {
     ObjectId::parse(text).unwrap()
-}
-
-fn subscriber() -> SubscriberId {
-    SubscriberId::parse("e".repeat(64)).unwrap()
-}
-
-fn invoice(at: Timestamp) -> BillingReport {
-    let bill = Bill {
-        until: START.plus(31 * DAY),
-        subscription: object("sub_1"),
-        plan: PaidPlan::Chat,
-        amount: PaidPlan::Chat.price_cents_a_month().into(),
-    };
-    BillingReport::InvoicePaid { id: object("in_1"), bill, at }
-}
-
-/// Stripe lists invoices by creation too, and retries a failed payment for two weeks.
-#[test]
-fn an_invoice_that_is_paid_late_is_found_although_its_event_is_lost() {
-    for (days, is_found) in [(2, 1), (14, 1), (44, 1), (46, 0)] {
-        let world = world([], []);
-        world.advance(days * DAY);
-        let at = domain::ports::Clock::now(&world);
-        world.state().billing.push((START, subscriber(), invoice(at)));
-        assert_eq!(compared(&world).unwrap().unwrap().billing, is_found, "paid after {days} days");
-    }
 }
 
 #[test]
@@ -350,109 +280,6 @@ fn the_first_complete_comparison_after_an_outage_reaches_back_to_the_last_one_be
         world.advance(DAY);
         assert_eq!(handled().unwrap().paid, 0, "{broken}: it is made good");
     }
-}
-
-/// A clock that advances by a minute at every reading, so that a run saves its position after each page.
-struct Slow<'w>(&'w World);
-
-impl domain::ports::Clock for Slow<'_> {
-    fn now(&self) -> Timestamp {
-        self.0.advance(SAVED_EVERY);
-        domain::ports::Clock::now(self.0)
-    }
-}
-
-/// A world with three pages of sessions in order, and a dispute.
-fn three_pages() -> World {
-    let world = world((1..=6).map(session), (1..=6).map(delivered));
-    let payment = domain::money::PaymentId::parse("pi_1").unwrap();
-    let report = testkit::reports::report(domain::money::PaymentChange::DisputeOpened, 500, START);
-    world.state().reports.push((START, payment, report));
-    world.state().slowest_method = 16 * DAY;
-    world
-}
-
-fn handled_slowly(world: &World) -> Option<Result<Report, StepError>> {
-    let (clock, ports) = (Slow(world), ports(world, SalesPeriod::ALL));
-    let journal = Journal { clock: &clock, ..ports.journal };
-    testkit::run(crate::handle(Ports { journal, ..ports }, 3 * DAY))
-}
-
-/// The places of a boundary in a first run that is not cut off.
-fn places(name: &str) -> Vec<usize> {
-    let clean = three_pages();
-    assert_eq!(handled_slowly(&clean).unwrap().unwrap().paid, 6);
-    let boundaries = clean.state().boundaries.clone();
-    boundaries.iter().enumerate().filter(|(_, passed)| **passed == name).map(|(place, _)| place).collect()
-}
-
-/// When the last complete comparison began, from the note that earlier versions read too.
-fn last_complete(world: &World) -> Option<Timestamp> {
-    let note = testkit::run(ports(world, SalesPeriod::ALL).notebook.load::<Option<Timestamp>>());
-    note.unwrap().unwrap().value.memory
-}
-
-/// A run that is cut off has queued the reports, and the next one goes on with the page at which it ended.
-#[test]
-fn a_comparison_that_is_cut_off_is_continued() {
-    let pages = places("ledger.completed_since");
-    let [_, second, third] = pages[..] else { panic!("{pages:?}") };
-    for (cut_off, left) in [(second, 4), (third, 2)] {
-        let world = three_pages();
-        world.plan(Plan::at(cut_off, Fault::CrashBefore));
-        assert!(handled_slowly(&world).is_none());
-        assert_eq!(world.state().queue.len(), 1, "the dispute is queued first");
-        world.plan(Plan::none());
-        assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, left);
-        assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6, "a new comparison");
-        // A position of more than a week ago is not used.
-        world.plan(Plan::at(cut_off, Fault::CrashBefore));
-        assert!(handled_slowly(&world).is_none());
-        assert!(last_complete(&world).is_some(), "an earlier version reads it after a rollback");
-        world.plan(Plan::none());
-        world.advance(8 * DAY);
-        assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6);
-    }
-}
-
-/// The failed sale does not hold up the others, and the comparison does not count as complete.
-#[test]
-fn a_comparison_with_a_sale_that_cannot_be_compared_is_continued_behind_it() {
-    let (loads, pages) = (places("store.load"), places("ledger.completed_since"));
-    let world = three_pages();
-    // A sale of the second page fails, and the run is cut off at the third.
-    world.plan(Plan::at(loads[2], Fault::Fail).and_at(pages[2], Fault::CrashBefore));
-    assert!(handled_slowly(&world).is_none());
-    world.plan(Plan::none());
-    assert_eq!(handled_slowly(&world).unwrap().unwrap(), Report { paid: 2, reports: 1, ..Report::default() });
-    assert_eq!(last_complete(&world), None);
-    assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6, "the next one begins with the newest");
-    assert!(last_complete(&world).is_some());
-}
-
-#[test]
-fn a_comparison_whose_position_stripe_refuses_begins_anew() {
-    let world = three_pages();
-    let at = START.as_millis();
-    let note = format!(r#"{{"memory":{{"began":{at},"since":{at},"from":"cs_gone","is_bad":true}},"head":null}}"#);
-    world.state().notes.insert("reconcile-pass".into(), (note, 1));
-    world.plan(Plan::none().whenever("ledger.completed_since", Fault::Refuse(400)));
-    let refused = handled_slowly(&world).unwrap();
-    assert!(matches!(refused, Err(error) if error.code() == domain::ErrorCode::PaymentRefused), "a new one is refused");
-    world.plan(Plan::none());
-    assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6);
-    assert!(last_complete(&world).is_some_and(|complete| complete > START));
-    assert!(world.state().alerts.is_empty(), "the note is read");
-}
-
-#[test]
-fn the_note_of_an_earlier_version_is_read() {
-    let world = world([session(1)], [delivered(1)]);
-    let note = format!(r#"{{"memory":{},"head":null}}"#, START.as_millis());
-    world.state().notes.insert(crate::FUNCTION.into(), (note, 1));
-    world.advance(10 * DAY);
-    assert_eq!(testkit::run(crate::handle(ports(&world, SalesPeriod::ALL), 3 * DAY)).unwrap().unwrap().paid, 1);
-    assert!(world.state().alerts.is_empty());
 }
 
 /// Product Tiers, invariant 1.

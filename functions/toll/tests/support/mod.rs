@@ -1,15 +1,15 @@
-//! A buyer with a wallet, and a toll in a world.
+//! A toll in a world; in the modules below a buyer with a wallet, a deployment, and a world of several agents.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "tests")]
 
+mod buyer;
 pub mod life;
 pub mod site;
 
-use alloy_primitives::{Address, B256, U256, address, hex};
+pub use buyer::*;
+
+use alloy_primitives::{Address, address};
 use audit::{FunctionJournal, TollJournal};
-use chain::{
-    Authorization, Network,
-    wire::{self, PaymentRequired, PaymentRequiredV1},
-};
+use chain::Network;
 use domain::{
     Timestamp,
     backoff::Backoff,
@@ -18,7 +18,6 @@ use domain::{
     toll::{List, Offer, Purchase, Stage},
 };
 use generation::{Policy, breaker_policy};
-use k256::ecdsa::SigningKey;
 use retrieval::{Active, Index, Library, NOTE, Text};
 use runtime::{
     Environment,
@@ -31,16 +30,11 @@ use toll::{Corpus, Ports, Settings, Terms, handle};
 
 pub const NOW: i64 = 1_790_000_000;
 pub const PAY_TO: Address = address!("209693Bc6afc0C5328bA36FaF03C514EF312287C");
-pub const KEY: [u8; 32] = hex!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
-pub const PAYER: Address = address!("f39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
-/// The second account of every development chain.
-pub const OTHER_PAYER: (Address, [u8; 32]) = (
-    address!("70997970C51812dc3A010C7d01b50e0d17dc79C8"),
-    hex!("59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"),
-);
 pub const QUESTION: &str = "Open a second shop?";
 /// The transaction of a transfer that the payer makes first.
 pub const TRANSACTION: &str = "0xabababababababababababababababababababababababababababababababab";
+/// The transaction in which a third party submits a payment.
+pub const SUBMITTED: &str = "0xfefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefefe";
 /// The faults of the toll: a facilitator may refuse too.
 pub const FAULTS: [Fault; 5] =
     [Fault::Fail, Fault::LoseReply, Fault::CrashBefore, Fault::CrashAfter, Fault::Refuse(402)];
@@ -163,76 +157,6 @@ pub fn look(world: &World) -> Option<domain::due::Report> {
 pub fn look_after(world: &World, seconds: u64) {
     world.advance(Duration::from_secs(seconds));
     look(world).unwrap();
-}
-
-pub fn unpaid(path: &'static str, question: &str) -> Request {
-    Request::post(path, json!({ "query": question }).to_string())
-}
-
-/// The payment requirements of a 402, in version 2.
-pub fn required(reply: &Reply) -> PaymentRequired {
-    wire::decode(reply.header_value(wire::PAYMENT_REQUIRED).unwrap()).unwrap()
-}
-
-pub fn required_v1(reply: &Reply) -> PaymentRequiredV1 {
-    serde_json::from_str(reply.body()).unwrap()
-}
-
-/// A payment that meets the requirements, signed at the world's time.
-pub fn pay(required: &PaymentRequired, nonce: u8) -> Value {
-    pay_as((PAYER, KEY), required, nonce, NOW)
-}
-
-/// A payment by this payer, signed at this time.
-pub fn pay_as((payer, key): (Address, [u8; 32]), required: &PaymentRequired, nonce: u8, now: i64) -> Value {
-    let accepted = &required.accepts[0];
-    let authorization = Authorization {
-        from: payer,
-        to: accepted.pay_to,
-        value: accepted.amount.parse().unwrap(),
-        valid_after: U256::from(now - 600),
-        valid_before: U256::from(now + 300),
-        nonce: B256::repeat_byte(nonce),
-    };
-    json!({
-        "x402Version": 2,
-        "resource": required.resource,
-        "accepted": accepted,
-        "payload": signed_on(Network::parse(&accepted.network).unwrap(), &authorization, key),
-    })
-}
-
-/// The same payment with a name for the purchase.
-pub fn called(mut payment: Value, name: &Value) -> Value {
-    payment["extensions"] = json!({ "payment-identifier": { "info": { "required": false, "id": name } } });
-    payment
-}
-
-pub fn signed(authorization: &Authorization, key: [u8; 32]) -> Value {
-    signed_on(Network::BaseSepolia, authorization, key)
-}
-
-fn signed_on(network: Network, authorization: &Authorization, key: [u8; 32]) -> Value {
-    let key = SigningKey::from_bytes(&key.into()).unwrap();
-    let (signature, recovery) = key.sign_prehash_recoverable(authorization.digest(network).as_slice()).unwrap();
-    let mut bytes = [0; 65];
-    bytes[..64].copy_from_slice(&signature.to_bytes());
-    bytes[64] = 27 + u8::from(recovery.is_y_odd());
-    json!({
-        "signature": hex::encode_prefixed(bytes),
-        "authorization": {
-            "from": authorization.from,
-            "to": authorization.to,
-            "value": authorization.value.to_string(),
-            "validAfter": authorization.valid_after.to_string(),
-            "validBefore": authorization.valid_before.to_string(),
-            "nonce": authorization.nonce,
-        },
-    })
-}
-
-pub fn paid(path: &'static str, question: &str, payment: &Value) -> Request {
-    unpaid(path, question).with_header("payment-signature", &wire::encode(payment).unwrap())
 }
 
 /// Requests the price of an offer and returns the payment for it.

@@ -1,6 +1,6 @@
-//! Graph's and the login service's interfaces over HTTP.
+//! Graph's interface over HTTP: drafts, sending and the inbox.
 
-use crate::support::{REFRESH, SENDER, World, ok, read, world};
+use crate::support::{SENDER, World, ok, read, world};
 use serde_json::{Value, json};
 
 fn message(subject: &str) -> Value {
@@ -37,7 +37,7 @@ impl<'a> Graph<'a> {
         self.get_address(&self.world.mailbox(path)).await
     }
 
-    async fn get_address(&self, address: &str) -> (u16, Value) {
+    pub(crate) async fn get_address(&self, address: &str) -> (u16, Value) {
         read(self.world.client.get(address).bearer_auth(&self.token)).await
     }
 
@@ -59,7 +59,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-fn filter(folder: &str, filter: &str) -> String {
+pub(crate) fn filter(folder: &str, filter: &str) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("$filter", filter);
     query.append_pair("$select", "id,internetMessageId,internetMessageHeaders");
@@ -264,162 +264,4 @@ async fn a_post_states_its_length() {
     let mut reply = String::new();
     stream.read_to_string(&mut reply).await.unwrap();
     assert!(reply.starts_with("HTTP/1.1 411"), "{reply}");
-}
-
-#[tokio::test]
-async fn unread_mail_is_paged_through_links() {
-    let world = world().await;
-    let graph = Graph::of(&world).await;
-    for minute in 0..7 {
-        let (status, _) = world
-            .control(
-                "inbox",
-                json!({"from": "Ada <ada@example.com>", "subject": format!("No. {minute}"),
-                       "receivedDateTime": format!("2026-01-01T00:0{minute}:00Z")}),
-            )
-            .await;
-        assert_eq!(status, 201);
-    }
-    world.control("inbox", json!({"from": "b@example.com", "subject": "read", "isRead": true})).await;
-    let mut address = world.mailbox(&format!("{}&$top=3", filter("inbox", "isRead eq false")));
-    let mut pages = Vec::new();
-    loop {
-        let page = ok(graph.get_address(&address)).await;
-        pages.push(page["value"].as_array().unwrap().len());
-        match page["@odata.nextLink"].as_str() {
-            Some(next) => next.clone_into(&mut address),
-            None => break,
-        }
-    }
-    assert_eq!(pages, [3, 3, 1]);
-    let (_, newest) =
-        graph.get("mailFolders/inbox/messages?$filter=subject eq 'No. 6'&$select=subject,from,receivedDateTime").await;
-    let newest = &newest["value"][0];
-    assert_eq!(newest["receivedDateTime"], "2026-01-01T00:06:00Z");
-    assert_eq!(newest["from"]["emailAddress"]["address"], "ada@example.com");
-    assert_eq!(newest["from"]["emailAddress"]["name"], "Ada");
-    let (status, planted) =
-        world.control("inbox", json!({"from": "c@example.com", "subject": "x", "receivedDateTime": null})).await;
-    assert_eq!((status, &planted["receivedDateTime"]), (201, &Value::Null));
-}
-
-#[tokio::test]
-async fn bad_queries_are_refused() {
-    let world = world().await;
-    let graph = Graph::of(&world).await;
-    for (query, code) in [
-        ("$filter=colour eq 'red'", "BadRequest"),
-        ("$filter=isRead is false", "BadRequest"),
-        ("$select=colour", "BadRequest"),
-        ("$top=0", "BadRequest"),
-        ("$top=1001", "BadRequest"),
-        ("$expand=everything", "BadRequest"),
-        ("$filter=isRead eq false&$orderby=receivedDateTime desc", "InefficientFilter"),
-    ] {
-        let (status, body) = graph.get(&format!("mailFolders/inbox/messages?{query}")).await;
-        assert_eq!((status, &body["error"]["code"]), (400, &json!(code)), "{query}");
-    }
-    assert_eq!(graph.get("mailFolders/attic/messages").await.0, 404);
-    assert_eq!(graph.get("calendar").await.0, 400);
-    let (status, body) = graph.get_address(&world.url("/graph/v1.0/users/other@example.com/messages")).await;
-    assert_eq!((status, &body["error"]["code"]), (404, &json!("ErrorInvalidUser")));
-}
-
-#[tokio::test]
-async fn only_tokens_issued_here_and_still_fresh_open_the_mailbox() {
-    let world = world().await;
-    let address = world.mailbox("messages");
-    let (status, body) = read(world.client.get(&address)).await;
-    assert_eq!(status, 401);
-    assert_eq!(body["error"]["code"], "InvalidAuthenticationToken");
-    let foreign = world.client.get(&address).bearer_auth("foreign");
-    assert_eq!(read(foreign).await.0, 401);
-    let token = world.token().await;
-    let call = || world.client.get(&address).bearer_auth(&token);
-    assert_eq!(read(call()).await.0, 200);
-    world.control("reset", json!({})).await;
-    assert_eq!(read(call()).await.0, 200, "a reset leaves tokens alone");
-    world.advance(3_599);
-    let (status, body) = read(call()).await;
-    assert_eq!(status, 401);
-    let message = body["error"]["message"].as_str().unwrap();
-    assert!(message.contains("expired"), "{message}");
-}
-
-#[tokio::test]
-async fn a_token_opens_only_what_its_scope_allows() {
-    let world = world().await;
-    let mut fields = REFRESH.to_vec();
-    fields.push(("scope", "https://graph.microsoft.com/Mail.ReadWrite"));
-    let body = ok(read(world.login(&fields))).await;
-    assert_eq!(body.get("refresh_token"), None, "offline_access was not asked for");
-    let graph = Graph { world: &world, token: body["access_token"].as_str().unwrap().to_owned() };
-    let draft = graph.draft("Verdict").await;
-    let (status, body) = graph.send(draft["id"].as_str().unwrap()).await;
-    assert_eq!((status, &body["error"]["code"]), (403, &json!("ErrorAccessDenied")));
-}
-
-#[tokio::test]
-async fn a_refresh_gives_a_new_token_and_the_old_one_stays_valid() {
-    let world = world().await;
-    let scope = "offline_access https://graph.microsoft.com/Mail.ReadWrite https://graph.microsoft.com/Mail.Send";
-    let refresh = |token: &str| {
-        world.login(&[
-            ("grant_type", "refresh_token"),
-            ("client_id", "sandbox-client"),
-            ("refresh_token", token),
-            ("scope", scope),
-        ])
-    };
-    let first = ok(read(refresh("sandbox-refresh-token"))).await;
-    assert_eq!((&first["token_type"], &first["expires_in"]), (&json!("Bearer"), &json!(3599)));
-    let second_token = first["refresh_token"].as_str().unwrap();
-    let (_, second) = read(refresh(second_token)).await;
-    assert_ne!(second["refresh_token"], first["refresh_token"]);
-    assert_eq!(read(refresh(second_token)).await.0, 200);
-    assert_eq!(read(refresh("sandbox-refresh-token")).await.0, 200);
-    world.advance(90 * 24 * 3600);
-    let (status, body) = read(refresh(second_token)).await;
-    assert_eq!((status, &body["error"]), (400, &json!("invalid_grant")));
-    assert_eq!(body["error_codes"], json!([700_082]));
-}
-
-#[tokio::test]
-async fn bad_grants_are_refused() {
-    let world = world().await;
-    let client = ("client_id", "sandbox-client");
-    let secret = ("client_secret", "sandbox-client-secret");
-    let credentials = ("grant_type", "client_credentials");
-    let default = ("scope", "https://graph.microsoft.com/.default");
-    for (fields, status, error) in [
-        (vec![], 400, "invalid_request"),
-        (vec![("grant_type", "refresh_token"), client], 400, "invalid_request"),
-        (vec![("grant_type", "refresh_token"), client, ("refresh_token", "foreign")], 400, "invalid_grant"),
-        (
-            vec![("grant_type", "refresh_token"), ("client_id", "other"), ("refresh_token", "x")],
-            400,
-            "unauthorized_client",
-        ),
-        (vec![("grant_type", "password"), client], 400, "unsupported_grant_type"),
-        (vec![credentials, client, default], 401, "invalid_client"),
-        (vec![credentials, client, default, ("client_secret", "wrong")], 401, "invalid_client"),
-        (vec![credentials, client, secret, ("scope", "Mail.Send")], 400, "invalid_scope"),
-    ] {
-        let (found, body) = read(world.login(&fields)).await;
-        assert_eq!((found, &body["error"]), (status, &json!(error)), "{fields:?}");
-        assert!(body["error_description"].as_str().unwrap().starts_with("AADSTS"));
-    }
-    let body = ok(read(world.login(&[credentials, client, secret, default]))).await;
-    assert_eq!(body.get("refresh_token"), None);
-    let elsewhere = world
-        .client
-        .post(world.url("/login/other-tenant/oauth2/v2.0/token"))
-        .header("Content-Type", "application/x-www-form-urlencoded")
-        .body("grant_type=refresh_token");
-    assert_eq!(read(elsewhere).await.0, 400);
-    let as_json = world
-        .client
-        .post(world.url("/login/sandbox-tenant/oauth2/v2.0/token"))
-        .json(&json!({"grant_type": "refresh_token"}));
-    assert_eq!(read(as_json).await.0, 400);
 }

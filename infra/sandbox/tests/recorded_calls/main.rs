@@ -4,7 +4,10 @@
 mod control;
 mod gemini_api;
 mod graph_api;
+mod graph_lists;
 mod graph_preferences;
+mod idempotency;
+mod login_api;
 mod payments;
 mod ses_api;
 mod stripe_api;

@@ -1,5 +1,11 @@
+//! Bridges from the acceptance to the end of access, with faults at every effect.
+//! The file has more than 300 lines because the helpers of the modules below are here, beside the tests of the whole
+//! life.
+
+mod erasure;
 mod letters;
 mod overtaken;
+mod replies;
 
 use super::*;
 use domain::{
@@ -12,12 +18,8 @@ use domain::{
     texts,
 };
 use overtaken::Overtaken;
-use std::{
-    pin::pin,
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
-use testkit::{Fault, Passage, Plan, World, every_single_fault, run};
+use std::time::Duration;
+use testkit::{Fault, Plan, World, every_single_fault, run};
 
 const ADDRESS: &str = "someone@example.com";
 const NAME: &str = "Sam Example";
@@ -242,207 +244,11 @@ fn a_draft_from_before_a_revocation_is_not_sent() {
     assert!(world.state().sent.is_empty());
 }
 
-#[test]
-fn a_reply_with_an_internal_name_is_refused_and_says_which() {
-    let world = granted();
-    let text = message("MNEMOS and I looked at your lease.");
-    let refused = run(reply(ports(&world), &world, SITE, &who(), &dana(), None, &text)).unwrap();
-    let text = refused.unwrap_err().to_string();
-    assert!(text.to_lowercase().contains("mnemos"), "{text}");
-    assert!(world.state().sent.is_empty() && !steps(&world).contains(&"reply_posted".to_owned()));
-}
-
-#[test]
-fn the_same_words_to_another_message_are_another_reply() {
-    let world = posted();
-    let first = run(replying(&world)).unwrap().unwrap();
-    assert_eq!(run(replying(&world)).unwrap().unwrap(), first, "repeated");
-    run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
-    assert_ne!(run(replying(&world)).unwrap().unwrap(), first);
-    assert_eq!(world.state().sent.len(), 2);
-}
-
-/// The customer posts another message after the operator has read the thread and before the reply is posted.
-#[test]
-fn a_message_that_the_operator_has_not_read_still_waits() {
-    let world = posted();
-    run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
-    run(replying_to(&world, Some(&id()))).unwrap().unwrap();
-    let bridge = stored(&world);
-    assert_eq!(bridge.work(now(&world)).map(|work| work.task), Some(BridgeTask::Answer));
-    assert_eq!(bridge.unanswered().map(domain::chat::Post::id).collect::<Vec<_>>(), [&second()]);
-    assert_eq!(run(listed(&world, now(&world))).unwrap().unwrap()[0].task, Some("answer"));
-}
-
-/// The mail went and the operator does not know it: the customer has written when the command is repeated.
-#[test]
-fn a_repeated_command_whose_mail_went_posts_nothing_after_another_message() {
-    let world = posted();
-    let first = run(replying_to(&world, Some(&id()))).unwrap().unwrap();
-    run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
-    assert_eq!(run(replying_to(&world, Some(&id()))).unwrap().unwrap(), first);
-    assert_eq!(world.state().sent.len(), 1);
-    assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1);
-}
-
-#[test]
-fn a_reply_to_a_message_that_the_thread_lacks_is_refused() {
-    let world = posted();
-    let refused = run(replying_to(&world, Some(&second()))).unwrap().unwrap_err();
-    assert_eq!(refused.to_string(), "the thread has no such message of the customer");
-    assert!(world.state().sent.is_empty() && !steps(&world).contains(&"reply_posted".to_owned()));
-}
-
-/// The answer to sending was lost, and the mailbox still shows the draft; the customer writes before the command is
-/// repeated.
-#[test]
-fn a_repeated_command_continues_its_reply_although_the_customer_has_written() {
-    for fault in [Fault::Fail, Fault::LoseReply, Fault::Refuse(504)] {
-        let world = posted();
-        world.state().draft_lag = 240_000;
-        leave_unsettled(&world, fault);
-        world.advance(Duration::from_secs(300));
-        run(post(ports(&world), &who(), &second(), &message("And now?"), None)).unwrap().unwrap();
-        run(replying(&world)).unwrap().unwrap();
-        assert_eq!(world.state().sent.len(), 1, "{fault:?}");
-        assert_eq!(steps(&world).iter().filter(|step| *step == "reply_posted").count(), 1, "{fault:?}");
-        assert!(stored(&world).work(now(&world)).is_none_or(|work| work.task != BridgeTask::Mail), "{fault:?}");
-    }
-}
-
-/// The reply to the write that records the draft is lost, and the member writes before it is repeated.
-#[test]
-fn a_recorded_draft_is_sent_although_its_write_looks_like_a_conflict() {
-    let world = posted();
-    let store = Overtaken::new(&world);
-    run(reply(store.ports(), &world, SITE, &who(), &dana(), Some(&id()), &message(REPLY))).unwrap().unwrap();
-    assert!(store.has_lost() && world.state().drafts.is_empty());
-    assert_eq!(world.state().sent.len(), 1);
-    assert_eq!(steps(&world).last().unwrap(), "reply_mailed");
-}
-
-/// The draft was removed from the mailbox by hand: repeating the command finds it nowhere until an operator settles it.
-#[test]
-fn a_reply_whose_draft_is_gone_is_mailed_after_an_operator_settles_it() {
-    let world = posted();
-    leave_unsettled(&world, Fault::Fail);
-    world.state().drafts.clear();
-    assert!(matches!(run(replying(&world)).unwrap(), Err(ReplyError::OutcomeUnknown)));
-    let reply = stored(&world).thread().last().unwrap().id().clone();
-    run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap().unwrap();
-    assert_eq!(run(replying(&world)).unwrap().unwrap().id, reply);
-    assert_eq!(world.state().sent.len(), 1);
-    assert_eq!(steps(&world)[3..], ["reply_posted", "mail_settled", "reply_mailed"]);
-}
-
-/// The answer to sending was lost, and the mailbox still shows the draft. A second draft would be a second mail.
-#[test]
-fn a_mail_that_may_be_on_its_way_is_not_settled_as_unsent() {
-    let world = posted();
-    world.state().draft_lag = 240_000;
-    leave_unsettled(&world, Fault::LoseReply);
-    let reply = stored(&world).thread().last().unwrap().id().clone();
-    let settling = || run(settle(ports(&world), &world, &who(), &dana(), &reply, false)).unwrap();
-    assert!(matches!(settling(), Err(DecideError::DraftExists)));
-    world.advance(Duration::from_secs(300));
-    for look in ["mailbox.draft_exists", "mailbox.was_sent"] {
-        world.plan(Plan::none().whenever(look, Fault::Fail));
-        assert!(matches!(settling(), Err(DecideError::Mailbox(_))), "{look}");
-        world.plan(Plan::none());
-    }
-    assert!(matches!(settling(), Err(DecideError::MailSent)));
-    run(replying(&world)).unwrap().unwrap();
-    assert_eq!(world.state().sent.len(), 1);
-    assert_eq!(steps(&world)[3..], ["reply_posted", "reply_mailed"]);
-}
-
-/// The mail went out, but its answer was lost: the command finds it among the sent items.
-#[test]
-fn a_reply_whose_mail_is_among_the_sent_items_is_mailed() {
-    let world = granted();
-    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
-    run(replying(&world)).unwrap().unwrap();
-    assert_eq!(steps(&world).last().unwrap(), "reply_mailed");
-    assert_eq!(world.state().sent.len(), 1);
-}
-
 /// Erases the Bridge as an erasure of the memory does.
 async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<(), BridgeError> {
     let bridge = ports.journal.load(who).await?;
     let _erased = commit(ports, bridge, |bridge, now| Ok(bridge.erase(now))).await?;
     Ok(())
-}
-
-#[test]
-fn an_erasure_removes_everything_and_ends_access() {
-    let world = posted();
-    run(erase(ports(&world), &who())).unwrap().unwrap();
-    run(erase(ports(&world), &who())).unwrap().unwrap();
-    assert_eq!(state(&world), BridgeState::Offered);
-    assert!(run(posting(&world)).unwrap().is_err());
-    assert!(run(listed(&world, now(&world))).unwrap().unwrap().is_empty());
-    assert_eq!(steps(&world).iter().filter(|step| *step == "erased").count(), 1);
-    assert!(steps(&world).contains(&"accepted".to_owned()), "the log keeps that the text was accepted");
-}
-
-/// An acceptance that raced with an erasure is sealed under a destroyed key.
-#[test]
-fn a_bridge_of_an_erased_memory_is_erased_when_it_is_next_used() {
-    let world = granted();
-    let mut account = Account::new(who());
-    account.begin_erasure(Timestamp::from_seconds(0));
-    account.erased().unwrap();
-    world.state().accounts.insert(who(), (account, 1));
-    assert!(run(granting(&world)).unwrap().is_err());
-    assert_eq!(state(&world), BridgeState::Offered);
-}
-
-/// A text is saved slowly while the Bridge is erased, accepted and granted again. It is sealed under the destroyed key, so
-/// the new thread must not get it.
-#[test]
-fn a_text_for_an_erased_bridge_does_not_enter_the_next_one() {
-    let again = |world: &World| {
-        run(erase(ports(world), &who())).unwrap().unwrap();
-        let erased = run(ports(world).journal.load(&who())).unwrap().unwrap();
-        let removed = commit(ports(world), erased, |bridge, _| Ok(bridge.record_mails_removed()));
-        let (_, _) = run(removed).unwrap().unwrap();
-        let mut account = Account::new(who());
-        run(ports(world).keys.destroy(&account.memory())).unwrap().unwrap();
-        account.begin_erasure(now(world));
-        account.erased().unwrap();
-        world.state().accounts.insert(who(), (account, 1));
-        run(accepting(world)).unwrap().unwrap();
-        run(granting(world)).unwrap().unwrap();
-    };
-    let slow = || {
-        let world = granted();
-        let mut saves = 0;
-        world.surround(Box::new(move |name, _| {
-            saves += usize::from(name == "bridges.save");
-            let is_first = name == "bridges.save" && saves == 1;
-            let before = Duration::from_secs(if is_first { 5 } else { 0 });
-            Passage { before, fault: None, after: Duration::ZERO }
-        }));
-        world
-    };
-    let world = slow();
-    let posted = meanwhile(&world, posting(&world), again);
-    assert!(matches!(posted, Err(StepNotTaken::Refused(BridgeRefused::Closed(_)))));
-    let world = slow();
-    let replied = meanwhile(&world, replying(&world), again);
-    assert!(matches!(replied, Err(ReplyError::Refused(BridgeRefused::Closed(_)))));
-    let held = run(load(ports(&world), &who())).unwrap().unwrap();
-    assert!(run(held.messages(&world)).unwrap().unwrap().is_empty());
-}
-
-/// Polls a call until it waits, runs `between`, and ends the call five seconds later.
-fn meanwhile<T>(world: &World, call: impl Future<Output = T>, between: impl Fn(&World)) -> T {
-    let (mut call, mut context) = (pin!(call), Context::from_waker(Waker::noop()));
-    assert!(call.as_mut().poll(&mut context).is_pending());
-    between(world);
-    world.advance(Duration::from_secs(5));
-    let Poll::Ready(done) = call.as_mut().poll(&mut context) else { panic!("the call still waits") };
-    done
 }
 
 #[test]
