@@ -1,4 +1,6 @@
 //! The Bridge over HTTP: agreement, acceptance, thread, erasure, and every fault at every effect.
+//! The file has more than 300 lines because each step has a short test of its own, and the faults are tried on the
+//! same steps.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -1,5 +1,7 @@
 //! Injects every fault at every effect of an exchange, then pairs of faults, then fifty parallel tabs. No customer is
 //! counted without a reply, none gets a fourth free reply, and each exchange id has one reply.
+//! The file has more than 300 lines because faults and parallel requests are tried on exchanges, erasures, sign-outs
+//! and disclosures, each with a check of its own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

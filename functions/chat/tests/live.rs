@@ -1,4 +1,6 @@
 //! The beginnings of replies, as the page that waits reads them. Every state that it can see is checked.
+//! The file has more than 300 lines because each kind of reply is read at every moment of its making, and the stores
+//! that show those moments are here too.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -1,4 +1,6 @@
 //! Whole runs over an in-memory inbox, with faults at every step.
+//! The file has more than 300 lines because the helpers of the modules below are here, beside the tests of what holds
+//! for every message.
 
 use crate::{
     answer,

@@ -1,4 +1,6 @@
 //! Sales: the price, the answer, repeated requests, and requests that buy nothing.
+//! The file has more than 300 lines because each way in which a request buys, or buys nothing, has a short test of its
+//! own.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -1,4 +1,6 @@
 //! Signed payments whose outcome is open: the check failed, the settlement has no outcome, or the chain does not show it.
+//! The file has more than 300 lines because each outcome that is open has a test of its own, from the request to its
+//! end.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -176,6 +176,8 @@ pub(crate) struct Package {
     theirs: BTreeSet<String>,
     /// Sources by path: those of `src` without their tests, or all sources of a crate of tests.
     sources: BTreeMap<PathBuf, String>,
+    /// The sources of the tests of another crate: files of tests in `src`, and the folder `tests`.
+    tests: BTreeMap<PathBuf, String>,
 }
 
 /// The workspace's packages by name.
@@ -205,6 +207,7 @@ pub(crate) fn violations(packages: &Packages) -> Vec<String> {
             found.extend(reserved_names(name, own, package));
         }
         found.extend(files::violations(name, &package.sources));
+        found.extend(files::long_files(name, &package.tests));
     }
     found
 }

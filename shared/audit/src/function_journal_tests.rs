@@ -1,4 +1,6 @@
 //! A function's journal against ports that fail, lose replies and crash.
+//! The file has more than 300 lines because each rule of the notebook and its outbox has a test of its own with the
+//! same counting step.
 
 use crate::{CommitError, FunctionJournal, Notebook, Noted, hash::sha256};
 use domain::{

@@ -1,3 +1,7 @@
+//! Purchases: the sessions, the refusals, and the records of the authority gate.
+//! The file has more than 300 lines because each refusal, its record and its alarm has a short test of its own with
+//! the same ports.
+
 use super::*;
 use crate::record;
 use audit::FunctionJournal;

@@ -1,3 +1,6 @@
+//! Runs over sales of every state.
+//! The file has more than 300 lines because the helpers of the modules below are here, beside the tests of sales.
+
 mod failures;
 mod members;
 mod purchases;

@@ -1,3 +1,6 @@
+//! The saved state: which messages a run takes up, and whom it answers.
+//! The file has more than 300 lines because each rule of the state has a short test of its own.
+
 use super::{Kind::Acknowledgement, *};
 
 const LEASE: Duration = Duration::from_secs(110);

@@ -1,4 +1,6 @@
 //! Messages that may disclose self-harm.
+//! The file has more than 300 lines because each way in which the answer to a disclosure can be late or fail has a
+//! short test of its own.
 
 use super::*;
 use domain::{Metric, texts};

@@ -1,4 +1,6 @@
 //! Replies that order the follow-up of a Strategy Session.
+//! The file has more than 300 lines because each kind of reply has a test of its own, which checks the order, the mail
+//! and the record that follow.
 
 use super::*;
 use domain::{

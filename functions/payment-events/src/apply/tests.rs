@@ -1,3 +1,6 @@
+//! Refunds and disputes that Stripe reports, in every order, with faults at every effect.
+//! The file has more than 300 lines because each change of a payment has a short test of its own.
+
 use super::*;
 use domain::{
     Channel,

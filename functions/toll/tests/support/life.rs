@@ -1,6 +1,8 @@
 //! A world of several agents, drawn from a seed: payers use their own and each other's payments and names, over HTTP
 //! and as a tool, with transfers made in advance, two requests at once, and payments that a third party submits, while
 //! the schedule runs and effects fail, lose their replies or kill the process.
+//! The file has more than 300 lines because the actions of the agents, what they know and the judgement of the result
+//! use the private state of one world.
 
 use super::{
     site::{Call, Defect, Site},

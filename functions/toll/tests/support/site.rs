@@ -1,5 +1,7 @@
 //! A deployment of the toll in a world, whose slow calls a second request can overlap, and whose ports can have a
 //! defect.
+//! The file has more than 300 lines because one type implements every port that a defect can break, and each defect
+//! is in the port that has it.
 
 use super::*;
 use async_trait::async_trait;

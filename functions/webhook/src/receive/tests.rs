@@ -1,3 +1,7 @@
+//! Events of Stripe: their signatures, the messages that follow, and the refusals.
+//! The file has more than 300 lines because each kind of event and each state of the secrets has a short test of its
+//! own with the same ports.
+
 use super::*;
 use async_trait::async_trait;
 use domain::ports::SecretSource;

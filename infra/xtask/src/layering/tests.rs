@@ -180,6 +180,12 @@ fn a_long_file_gives_its_reason() {
         let [found] = with(name, "//! A list.", 301).try_into().unwrap();
         assert!(found.starts_with(&format!("{name}: long.rs has more than 300 lines")), "{found}");
     }
+    let mut packages = design();
+    let tests = [("a_list_of_tests.rs", ""), ("a_reason.rs", reason)];
+    packages.get_mut("domain").unwrap().tests =
+        tests.map(|(path, first)| (PathBuf::from(path), format!("{first}\n{}", "fn f() {}\n".repeat(300)))).into();
+    let [found] = violations(&packages).try_into().unwrap();
+    assert!(found.starts_with("domain: a_list_of_tests.rs has more than 300 lines"), "{found}");
 }
 
 #[test]

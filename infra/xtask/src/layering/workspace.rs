@@ -32,8 +32,10 @@ pub(super) fn read(root: &Path) -> Result<Packages, Error> {
             Some(Layer::Tests) => sources(directory, &|_| true, &mut package.sources)?,
             _ => {
                 let source = directory.join("src");
-                let ships = |path: &Path| !path.strip_prefix(&source).is_ok_and(is_test_file);
-                sources(&source, &ships, &mut package.sources)?;
+                let is_test = |path: &Path| path.strip_prefix(&source).is_ok_and(is_test_file);
+                sources(&source, &|path: &Path| !is_test(path), &mut package.sources)?;
+                sources(&source, &is_test, &mut package.tests)?;
+                sources(&directory.join("tests"), &|_| true, &mut package.tests)?;
             }
         }
         packages.insert((*name).to_owned(), package);

@@ -1,4 +1,6 @@
 //! Reports of generated sales.
+//! The file has more than 300 lines because each figure of the report has a test of its own, and all of them build
+//! their sales with one type.
 
 use crate::{
     Aggregate, Period,

@@ -1,4 +1,5 @@
 //! Every kind of damage to the digests and to the log.
+//! The file has more than 300 lines because each kind of damage has a test of its own on the same chain.
 
 use crate::{
     digests::{DigestChain, Digested},

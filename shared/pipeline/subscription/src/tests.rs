@@ -1,3 +1,6 @@
+//! Subscriptions: reports of Stripe, and the pages that sell.
+//! The file has more than 300 lines because each report and each failure of a page has a short test of its own.
+
 use super::*;
 use audit::SubscriberJournal;
 use domain::{

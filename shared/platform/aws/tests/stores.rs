@@ -1,4 +1,6 @@
 //! The stores against a server that fails as a real service does: the retries, and the alerts that follow.
+//! The file has more than 300 lines because each call of a store has a short test of its own with the replies that the
+//! server sends.
 
 #![allow(clippy::unwrap_used)]
 

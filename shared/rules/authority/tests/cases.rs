@@ -23,6 +23,9 @@
 //!
 //! The texts of `data/labelled` are those that the weights were fitted to (`examples/fit_weights.rs`), together with the odd
 //! lines of the files above and the tables. They say nothing about unseen texts.
+//!
+//! The file has more than 300 lines because it states the source of every set of cases, and the count that is expected
+//! of each.
 
 #![allow(clippy::unwrap_used, reason = "fixtures of tests")]
 #![allow(clippy::print_stdout, reason = "`--nocapture` shows the figures")]

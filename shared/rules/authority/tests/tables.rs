@@ -1,4 +1,5 @@
 //! The tables of cases in `data/`. Each line of a table contains the permitted states and the text.
+//! The file has more than 300 lines because it tests every table, and many of its tests list further texts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its data panics")]
 
 use std::collections::{BTreeMap, BTreeSet};

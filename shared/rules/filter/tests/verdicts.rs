@@ -1,4 +1,6 @@
 //! Tests of what passes unchanged and what is blocked.
+//! The file has more than 300 lines because each rule is tested with a list of
+//! sentences that must pass or must be blocked.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use filter::{Checked, Filter, Outcome, View};

@@ -1,4 +1,6 @@
 //! The client against a server over a real connection: its requests, and its handling of the replies.
+//! The file has more than 300 lines because whole replies and streams are read by one client, and each way in which
+//! either can end has a short exchange of its own.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,6 @@
 //! The client against a server over a real connection: its requests, and its handling of the replies.
+//! The file has more than 300 lines because each call of the client, and each way in which a call can fail, has a
+//! short exchange of its own with the server, and all of them use one configuration.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,6 @@
 //! Verifies sound and damaged logs in a world, with and without digests.
+//! The file has more than 300 lines because each kind of damage and of late work has a test of its own on the same
+//! log.
 
 use super::*;
 use crate::audit::public_key::KeyPair;

@@ -1,3 +1,7 @@
+//! The access that reports of Stripe give, for single months and for every order of the reports.
+//! The file has more than 300 lines because the generated reports and the tests of single months are made with the
+//! same helpers.
+
 use super::*;
 use crate::{
     chat::Plan,

@@ -1,4 +1,5 @@
 //! The conditions of single transitions that differ in one fact.
+//! The file has more than 300 lines because it has a short test for each condition.
 
 use super::*;
 use crate::{

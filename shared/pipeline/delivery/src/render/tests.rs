@@ -1,3 +1,6 @@
+//! Mails as customers read them.
+//! The file has more than 300 lines because it contains whole mails.
+
 use super::*;
 use domain::{Dimension, Query, Strategy, Timestamp, Verdict, authority_state::State, verdict::Breakdown};
 

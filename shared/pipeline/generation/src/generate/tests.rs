@@ -1,3 +1,6 @@
+//! Generations: the models that are asked, their circuits, and the result.
+//! The file has more than 300 lines because each result of a call has a short test of its own with the same circuits.
+
 use super::*;
 use crate::{asking::Background, breaker_policy};
 use domain::{

@@ -1,3 +1,7 @@
+//! Erasures at every point of a sale's life, with faults at every effect.
+//! The file has more than 300 lines because the sales of every state and the stores with their data are made once, for
+//! all tests.
+
 use super::*;
 use crate::NotDone::Refused;
 use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};

@@ -1,3 +1,7 @@
+//! Decisions about held sales, with faults at every effect.
+//! The file has more than 300 lines because each check of an approval and of a replacement has a short test of its own
+//! on the same held sales.
+
 use super::*;
 use crate::NotDone::Refused;
 use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};

@@ -1,3 +1,7 @@
+//! Runs against a simulated pipeline, of which every part can fail.
+//! The file has more than 300 lines because the pipeline implements the ports of all stages, and the tests change
+//! its private fields.
+
 use super::*;
 use crate::ports::{Network, Reply, Site, TestCheckout, Unreachable};
 use async_trait::async_trait;
