@@ -111,9 +111,9 @@ mod tests {
         let failing = |boundary| {
             world.plan(Plan::none().whenever(boundary, Fault::Fail));
             let settled = run(settle::settle(ports, &operator, &session, Found::NotSent)).unwrap();
-            settled.or_refused("the mail is not settled for certain").unwrap_err()
+            settled.or_refused("the mail may still be on the list").unwrap_err()
         };
-        assert_eq!(failing("store.save").to_string(), "the mail is not settled for certain");
+        assert_eq!(failing("store.save").to_string(), "the mail may still be on the list");
         let error = failing("queue.send");
         assert!(error.to_string().starts_with("the mail is due again, but its message was not sent"), "{error}");
         let cause = error.source().unwrap().to_string();

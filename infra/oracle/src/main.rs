@@ -71,7 +71,7 @@ enum Command {
         after_help = "Example:\n  echo '{\"id\":\"1\",\"tier\":\"quick\",\"verdict\":{\"verdict\":\"GREEN\",\"summary\":\"Go.\"}}' | oracle crosscheck\n\nExit code 2: a line was not such an object; the lines before it are answered."
     )]
     Crosscheck(LinesArguments),
-    /// What may be said about a question at all: evaluate, explain, vectors, attest; queue, escalations, approve, reject.
+    /// The authority gate: evaluate, explain, vectors, attest; queue, escalations, approve, reject.
     #[command(subcommand, after_help = "Example:\n  oracle authority explain 'Is this legal?'")]
     Authority(authority::command::AuthorityCommand),
     /// The quality gate, for a system, a configuration or a deployment: assess, smoke, corpus, report, override.
@@ -103,7 +103,7 @@ enum Command {
     /// toll's facilitator and node, Amazon SES, the topics' subscriptions, log retention and Lambda's quota. Changes
     /// nothing.
     #[command(
-        after_help = "Example:\n  oracle doctor --stack-name oracle\n\nExit code 1: something is not as it must be, or could not be looked at."
+        after_help = "Example:\n  oracle doctor --stack-name oracle\n\nExit code 1: a check failed, or could not be made."
     )]
     Doctor(Target),
     /// Show one sale: its state, its money, its mails, and its story from the audit log.
@@ -182,7 +182,7 @@ enum Command {
     Reattempt(sales::reattempt::ReattemptArguments),
     /// Erase a sale's data at its customer's request.
     ///
-    /// Ends whatever is pending and removes verdict, archived verdict, submission, held payloads, dead letters, and the
+    /// Ends pending work and removes verdict, archived verdict, submission, held payloads, dead letters, and the
     /// mailbox's drafts, sent mails and replies. The page answers 410 from then on. The audit log stays: it holds digests
     /// and no text. Stripe's own data stays: erase it there.
     #[command(

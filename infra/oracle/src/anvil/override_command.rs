@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> 
     let granted = wait(async {
         let request = request.known_as(deployed.caller_identity().await);
         let granted = grant(deployed.stores.function_journal(release::FUNCTION), &request).await;
-        granted.or_failed("the override is not granted for certain: repeat the command")
+        granted.or_failed("the override may not have been granted: repeat the command")
     })?;
     output::print_answer(target.json, &granted, || {
         format!(

@@ -35,12 +35,12 @@ impl Trust {
             let failed = |what| format!("{} {what}", file.display());
             let bytes = std::fs::read(file).map_err(|error| CommandError::failed(&failed("cannot be read"), error))?;
             let key = PublicKey::parse(&bytes);
-            keys.push(key.map_err(|error| CommandError::failed(&failed("is no public key"), error))?);
+            keys.push(key.map_err(|error| CommandError::failed(&failed("is not a public key"), error))?);
         }
         if keys.is_empty() {
-            let bytes = parts.key.public_key().await.or_failed("the public key cannot be had")?;
+            let bytes = parts.key.public_key().await.or_failed("KMS did not return the public key")?;
             let key = PublicKey::parse(&bytes);
-            keys.push(key.or_failed("the key service's answer is no public key")?);
+            keys.push(key.or_failed("KMS did not return a valid public key")?);
         }
         let (store, notes) = (Arc::new(parts.store), deployed.notes());
         Ok(Some(Digests { store, notes, bucket: parts.log_bucket, keys, announced }))

@@ -92,7 +92,7 @@ fn table(found: &[Escalation], width: usize) -> String {
         cells: vec![minute(&one.at), one.reason.clone(), one.targets.join(", ")],
         below: one.record.clone(),
     };
-    output::table(&["AT (UTC)", "REASON", "WHOM THE SPECIFICATION WANTS TOLD"], found.iter().map(line), width)
+    output::table(&["AT (UTC)", "REASON", "TO NOTIFY"], found.iter().map(line), width)
 }
 
 #[cfg(test)]

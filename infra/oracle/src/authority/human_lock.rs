@@ -38,10 +38,10 @@ pub(crate) struct DecisionArguments {
     one: SignedSale,
 }
 
-const NOT_CARRIED_OUT: &str = "the decision is not carried out for certain";
+const MAY_BE_UNSAVED: &str = "the decision may not have been saved: see `oracle show`, then repeat the command";
 
 fn moment(text: &str) -> Result<Timestamp, String> {
-    when::moment(text).ok_or_else(|| "no moment: 2026-11-20T10:00:00.000Z is one".to_owned())
+    when::moment(text).ok_or_else(|| "not a time: give one such as 2026-11-20T10:00:00.000Z".to_owned())
 }
 
 /// Lists the declined sales that people can still decide about, and those whose refund is due. A sale that no role may
@@ -56,7 +56,7 @@ pub(crate) fn approve(arguments: &DecisionArguments) -> Result<Ended, CommandErr
     decide(arguments, question, async |deployed, approval, until| {
         let orders = deployed.backend().queue(QueueName::Orders)?;
         let ports = authority_gate::Ports { journal: deployed.stores.journal(), orders: &orders };
-        let decision = authority_gate::approve(ports, approval).await.or_refused(NOT_CARRIED_OUT)?;
+        let decision = authority_gate::approve(ports, approval).await.or_refused(MAY_BE_UNSAVED)?;
         Ok(match decision {
             AuthorityDecision::Approved { count, needed } if count < needed => {
                 ("counted", counted(count, needed, until))
@@ -76,7 +76,7 @@ pub(crate) fn reject(arguments: &DecisionArguments) -> Result<Ended, CommandErro
     let question = |gives_money_back| rejection(gives_money_back).0;
     decide(arguments, question, async |deployed, decision, _| {
         let rejected = authority_gate::reject(deployed.stores.journal(), decision).await;
-        Ok(("rejected", rejection(rejected.or_refused(NOT_CARRIED_OUT)?).1.to_owned()))
+        Ok(("rejected", rejection(rejected.or_refused(MAY_BE_UNSAVED)?).1.to_owned()))
     })
 }
 

@@ -1,4 +1,4 @@
-//! `oracle authority`: what may be said about a question at all, and the decisions of people about it.
+//! `oracle authority`: the authority gate's decision about a question, and people's decisions about declined ones.
 
 pub(crate) mod command;
 mod escalations;

@@ -22,12 +22,12 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(crate) enum BridgeCommand {
-    /// List everybody who accepted the agreement; those who wait for an operator first.
+    /// List all who accepted the agreement; those who wait for an operator first.
     #[command(after_help = "Example:\n  oracle bridge list")]
     List(Target),
     /// Show one Bridge: the acceptance, the last decision, the thread.
     #[command(
-        after_help = "Example:\n  oracle bridge show 3f2a9c1b77d0\n\nExit code 1: no Bridge, or more than one, begins with these digits."
+        after_help = "Example:\n  oracle bridge show 3f2a9c1b77d0\n\nExit code 1: no Bridge's id begins with these digits, or several do."
     )]
     Show(ShowArguments),
     /// Grant access until a day, or move that day. The agreement must be accepted.
@@ -45,8 +45,8 @@ pub(crate) enum BridgeCommand {
         after_help = "Examples:\n  oracle bridge reply 3f2a9c1b77d0 --by dana --file reply.txt\n  oracle bridge reply 3f2a9c1b77d0 --to 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --by dana --file reply.txt --yes  # from a script\n\nShows the messages that the reply answers and asks. A message that comes later waits for a reply of its own. Exit code 1: there is no access, the thread has no such message, or the content filter refuses the text. Exit code 2: --to is missing, or the mail is not sent yet."
     )]
     Reply(ReplyArguments),
-    /// Settle the mail of a reply that `reply` cannot send: say whether it was sent. One that was not gets a new draft
-    /// when the reply is repeated; one that was, or that you wrote by hand, leaves the list.
+    /// Settle the mail of a reply that `reply` cannot send: say whether it was sent. Not sent: repeating
+    /// the reply makes a new draft. Sent, or written by hand: the task is closed.
     #[command(
         after_help = "Examples:\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --not-sent --by dana --reason 'neither drafts nor sent items hold it'\n  oracle bridge settle 3f2a9c1b77d0 0b6ef1c2-4d5a-4e6f-8a7b-9c0d1e2f3a4b --sent --by dana --reason 'written by hand'\n\nExit code 1: the thread has no such reply, its mail is sent, or the mailbox still has the draft of one that is said not to be sent."
     )]
@@ -174,7 +174,9 @@ fn message_id(text: &str) -> Result<ExchangeId, String> {
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
     let rows = wait(rows(&deployed))?;
-    output::print_list(target.json, &rows, "nobody has accepted the agreement\n", || table(&rows, output::width()))
+    output::print_list(target.json, &rows, "there is no Bridge: no customer has accepted the agreement\n", || {
+        table(&rows, output::width())
+    })
 }
 
 async fn read(deployed: &Deployed, desk: &BridgeDesk<'_>, digits: &str) -> Result<(Held, Vec<Shown>), CommandError> {
@@ -204,7 +206,10 @@ fn print_decided(bridge: &Bridge, target: &Target) -> Result<Ended, CommandError
 
 fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
     let expires = when::moment(&arguments.expires).ok_or_else(|| {
-        CommandError::Usage(format!("{:?} is no day: 2027-03-01 and 2027-03-01T12:00:00Z are", arguments.expires))
+        CommandError::Usage(format!(
+            "--expires {:?} is not a date: give 2027-03-01 or 2027-03-01T12:00:00Z",
+            arguments.expires
+        ))
     })?;
     let (deployed, operator) = arguments.signed.open()?;
     let (desk, who) = (deployed.bridge_desk()?, wait(find(&deployed, &arguments.bridge))?);

@@ -15,9 +15,9 @@ pub(crate) enum ChatCommand {
     /// Sign a customer out everywhere, for example after a device was stolen.
     ///
     /// Ends all sessions that the customer has begun, at once. Memory, subscription and Bridge stay, and a new link
-    /// signs in again. Who can read the customer's mailbox can do that too: then the mailbox comes first.
+    /// signs in again. Anyone who can read the customer's mailbox can also sign in: secure the mailbox first.
     #[command(
-        after_help = "Examples:\n  oracle chat sign-out ADDRESS --by dana --reason 'their laptop was stolen'\n  oracle chat sign-out ADDRESS --by dana --reason 'their laptop was stolen' --yes  # from a script\n\nExit code 1: no session of the customer is listed. Exit code 2: a session may go on: repeat the command."
+        after_help = "Examples:\n  oracle chat sign-out ADDRESS --by dana --reason 'their laptop was stolen'\n  oracle chat sign-out ADDRESS --by dana --reason 'their laptop was stolen' --yes  # from a script\n\nExit code 1: no session of the customer is listed. Exit code 2: a session may not have ended: repeat the command."
     )]
     SignOut(SignOutArguments),
 }
@@ -50,7 +50,7 @@ pub(crate) fn run(command: &ChatCommand) -> Result<Ended, CommandError> {
 /// Ends the customer's sessions, and returns how many were listed. If none is listed, the address is probably another
 /// than theirs, or their sessions are of a version without the list.
 async fn end(sign_ins: &dyn SignIns, id: &SubscriberId) -> Result<usize, CommandError> {
-    match sign_ins.end_sessions(id, None).await.or_failed("a session may go on; repeat the command")? {
+    match sign_ins.end_sessions(id, None).await.or_failed("a session may not have ended: repeat the command")? {
         0 => Err(CommandError::Refused(format!(
             "no session of {} is listed: check the address; a session from before sign-outs everywhere ends within 30 days",
             id.prefix()

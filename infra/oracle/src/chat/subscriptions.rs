@@ -28,7 +28,7 @@ pub(crate) enum SubscriptionsCommand {
     },
     /// Show one subscriber: what they may do, until when, and each subscription.
     #[command(
-        after_help = "Example:\n  oracle subscriptions show 3f2a9c1b77d0\n\nExit code 1: nobody, or more than one subscriber, is named so."
+        after_help = "Example:\n  oracle subscriptions show 3f2a9c1b77d0\n\nExit code 1: no subscriber's id begins with these digits, or several do."
     )]
     Show(ShowArguments),
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(command: &SubscriptionsCommand) -> Result<Ended, CommandError>
             let now = System.now();
             let from = if *all { Timestamp::from_millis(0) } else { now };
             let rows: Vec<Value> = wait(found(&deployed, from))?.iter().map(|it| row(it, now)).collect();
-            output::print_list(target.json, &rows, "nobody subscribes\n", || table(&rows, output::width()))
+            output::print_list(target.json, &rows, "there are no subscribers\n", || table(&rows, output::width()))
         }
         SubscriptionsCommand::Show(ShowArguments { subscriber, target }) => {
             let deployed = target.open()?;
@@ -88,7 +88,7 @@ fn one(subscribers: Vec<SubscriberId>, digits: &str) -> Result<SubscriberId, Com
     match (named.pop(), named.is_empty()) {
         (Some(one), true) if !digits.is_empty() => Ok(one),
         (None, _) => Err(CommandError::Refused(format!("there is no subscriber {digits}"))),
-        _ => Err(CommandError::Refused(format!("{digits} is more than one subscriber: give more digits"))),
+        _ => Err(CommandError::Refused(format!("several ids begin with {digits}: give more digits"))),
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn run(command: &MailCommand) -> Result<Ended, CommandError> {
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
-    let failed = "the mail was not sent again for certain";
+    let failed = "the mail may not be due for sending again: repeat the command";
     wait(async { send_again(ports, &operator, &session).await.or_refused(failed) })?;
     let answer = json!({ "session_id": session, "mail": "sent_again" });
     output::print_answer(one.signed.target.json, &answer, || {

@@ -40,14 +40,16 @@ pub(crate) enum DeadLettersCommand {
         target: Target,
     },
     /// Show one sale's dead-lettered mails.
-    #[command(after_help = "Example:\n  oracle deadletters show cs_live_abc123\n\nExit code 1: there is none.")]
+    #[command(
+        after_help = "Example:\n  oracle deadletters show cs_live_abc123\n\nExit code 1: the sale has no dead letter."
+    )]
     Show(NamedSale),
     /// Redrive dead-lettered mails.
     ///
     /// Each mail starts again at its first attempt and keeps its draft. Before sending, the function checks in the mailbox
     /// whether the draft was already sent, so no mail is sent twice. Repeating the command is safe.
     #[command(
-        after_help = "Examples:\n  oracle deadletters redrive cs_live_abc123 --by dana --reason 'the mailbox is back'\n  oracle deadletters redrive --since 24h --dry-run\n\nExit code 1: there was none, or not all of them were put back."
+        after_help = "Examples:\n  oracle deadletters redrive cs_live_abc123 --by dana --reason 'the mailbox is back'\n  oracle deadletters redrive --since 24h --dry-run\n\nExit code 1: there was no dead letter, or not all of them were redriven."
     )]
     Redrive(RedriveArguments),
     /// Record whether a mail with an unknown outcome was sent, after checking the mailbox.
@@ -117,12 +119,12 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
     let ports = redrive::Ports { journal: deployed.stores.journal(), retries: &retries };
     let settled = async { settle::settle(ports, &operator, &session, found).await };
-    let letters = wait(async { settled.await.or_refused("the mail is not settled for certain") })?;
+    let letters = wait(async { settled.await.or_refused("the mail may still be on the list: repeat the command") })?;
     let names: Vec<&str> = letters.iter().map(|letter| letter.as_str()).collect();
     output::print_list(
         arguments.one.signed.target.json,
         &names,
-        "the sale has no mail of which nobody knows whether it went\n",
+        "the sale has no mail with an unknown outcome\n",
         || format!("settled: {}\n", names.join(", ")),
     )?;
     Ok(if names.is_empty() { Ended::Nothing } else { Ended::Done })
@@ -153,7 +155,7 @@ fn table(letters: &[DeadLetter], width: usize) -> String {
         ],
         below: letter.session_id.as_str().to_owned(),
     };
-    output::table(&["MAIL", "GIVEN UP (UTC)", "FAILED", "DRAFT", "ERRORS"], letters.iter().map(line), width)
+    output::table(&["MAIL", "DEAD SINCE (UTC)", "FAILED", "DRAFT", "ERRORS"], letters.iter().map(line), width)
 }
 
 fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
@@ -168,11 +170,11 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         return dry_run(&deployed, &sessions, arguments.signed.target.json);
     }
     let operator = arguments.signed.operator(&deployed)?;
-    let question = format!("Send the dead mails of {} sale(s) on their way again?", sessions.len());
+    let question = format!("Redrive the dead-lettered mails of {} sale(s)?", sessions.len());
     let observed = evidence::of_sales(&deployed, &sessions)?;
     let by = (&arguments.signed, &operator);
     if sessions.is_empty() || !observed.confirm(&deployed, by, "deadletters redrive", &question)? {
-        output::print(if arguments.signed.target.json { "[]\n" } else { "nothing was sent on its way\n" })?;
+        output::print(if arguments.signed.target.json { "[]\n" } else { "no mail was redriven\n" })?;
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
@@ -241,7 +243,7 @@ fn report(answers: Vec<Answer>, Format { json, is_plan }: Format) -> Result<Ende
         output::print("there are no dead letters\n")?;
     }
     match failure {
-        Some(error) => Err(CommandError::failed("not every mail is on its way", error)),
+        Some(error) => Err(CommandError::failed("not every mail was redriven", error)),
         None => Ok(if done { Ended::Done } else { Ended::Nothing }),
     }
 }

@@ -78,7 +78,7 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
         output::print(&for_people(&shown))?;
         let names: Vec<_> = shown.iter().map(|shown| replies::name(&shown.reply)).collect();
         let (session, names) = (session.as_str(), names.join(","));
-        output::print(&format!("Once they are dealt with: oracle replies settle {session} --reply {names}\n"))?;
+        output::print(&format!("When their requests are done: oracle replies settle {session} --reply {names}\n"))?;
     }
     let is_whole = shown.iter().all(|shown| shown.says.is_ok());
     Ok(if is_whole && !shown.is_empty() { Ended::Done } else { Ended::Nothing })
@@ -113,7 +113,8 @@ fn for_people(shown: &[Shown]) -> String {
         match says {
             Ok(says) => text.push_str(&correspondence::for_people(says.as_ref())),
             Err(error) => {
-                let _ = writeln!(text, "  it cannot be read ({error}); if that stays so, read it in the mailbox");
+                let _ =
+                    writeln!(text, "  it cannot be read ({error}); if a later try fails too, read it in the mailbox");
             }
         }
         text.push('\n');
@@ -125,8 +126,8 @@ fn for_people(shown: &[Shown]) -> String {
 const fn meant(followup: FollowupReply) -> &'static str {
     match followup {
         FollowupReply::Ordered => "it has ordered the follow-up",
-        FollowupReply::Used => "the follow-up was used before; the customer is told so",
-        FollowupReply::Refused => "as a follow-up it is not answered (authority gate); the customer is told so",
+        FollowupReply::Used => "the follow-up was used before; the customer got that answer",
+        FollowupReply::Refused => "the authority gate refused it as a follow-up; the customer got that answer",
     }
 }
 
@@ -137,13 +138,13 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let named = (waiting.is_empty() || !named.is_empty()).then(|| named.clone());
     let shown = waiting.iter().map(replies::name).collect();
     let read = one.signed.what_was_read(named, shown, "--reply NAME, as oracle replies show prints it")?;
-    let question = format!("Dealt with: {} of {}?", waiting::count(&waiting), session.as_str());
+    let question = format!("Settle {} of {}?", waiting::count(&waiting), session.as_str());
     if !waiting.is_empty() && !one.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
     let settled = wait(async {
         let settled = replies::settle(deployed.stores.journal(), &operator, &session, &read).await;
-        settled.or_refused("the replies are not dealt with for certain")
+        settled.or_refused("the replies may still be on the list: repeat the command")
     })?;
     let answer = json!({ "session_id": session, "settled": settled });
     output::print_answer(one.signed.target.json, &answer, || format!("{settled} settled\n"))?;

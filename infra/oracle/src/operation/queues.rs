@@ -48,29 +48,31 @@ const MAX_CHECKS_WITHOUT_PROGRESS: u32 = 60;
 
 #[derive(Subcommand)]
 pub(crate) enum QueuesCommand {
-    /// List every queue: how many messages wait, are being worked on and are dead letters, and since when.
+    /// List every queue: the waiting, in-flight and dead messages, and the age of the oldest.
     ///
     /// The numbers are SQS's approximations. CloudWatch gives the age of the waiting messages; that of dead letters is the
     /// time since the oldest of up to ten was sent.
     #[command(after_help = "Example:\n  oracle queues list --json | jq '.[] | select(.dead_letters > 0)'")]
     List(Target),
     /// Show a queue's dead letters, and why an unreadable one cannot be parsed.
-    #[command(after_help = "Example:\n  oracle queues show orders\n\nExit code 1: there is none.")]
+    #[command(
+        after_help = "Example:\n  oracle queues show orders\n\nExit code 1: the queue has no visible dead letter."
+    )]
     Show(ShowArguments),
     /// Delete a dead letter that cannot be handled. The decision is recorded first.
     ///
     /// Its work is then never done. Redrive a readable message instead: `oracle queues redrive`.
     #[command(
-        after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: it is not there, or hidden while somebody else looks at it; or you declined."
+        after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: the message is gone or hidden by another reader, or you declined."
     )]
     Remove(RemoveArguments),
-    /// Move a queue's dead letters back into it. The decision is recorded first.
+    /// Redrive a queue's dead letters. The decision is recorded first.
     ///
     /// Safe to repeat: a worker claims the message's sale first, so that nothing happens twice; a message of
     /// log-notices may be digested twice. SQS moves the messages where it offers that; otherwise the command sends and
     /// then deletes them, ten at a time.
     #[command(
-        after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --by dana --yes --json\n\nExit code 1: there was nothing to put back, or you declined."
+        after_help = "Examples:\n  oracle queues redrive orders\n  oracle queues redrive payments --by dana --yes --json\n\nExit code 1: there was no visible dead letter, or you declined."
     )]
     Redrive(RedriveArguments),
 }
@@ -156,7 +158,7 @@ pub(crate) fn run(command: &QueuesCommand) -> Result<Ended, CommandError> {
 
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
-    let rows = wait(async { rows(&deployed, System.now()).await.or_failed("the queues cannot be looked at") })?;
+    let rows = wait(async { rows(&deployed, System.now()).await.or_failed("the queues cannot be read") })?;
     output::print_answer(target.json, &rows, || table(&rows, output::width()))
 }
 
@@ -221,7 +223,7 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let url = arguments.queue.address(&deployed)?;
     let admin = deployed.queues();
     let (depth, messages) = wait(async {
-        let unreadable = |error| CommandError::failed("the queue cannot be looked at", error);
+        let unreadable = |error| CommandError::failed("the queue cannot be read", error);
         let depth = admin.depth(url).await.map_err(unreadable)?;
         Ok((depth, admin.look(url, arguments.most).await.map_err(unreadable)?))
     })?;
@@ -229,7 +231,7 @@ fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
         let rows: Vec<_> = messages.iter().map(|message| document(arguments.queue.name, message)).collect();
         output::print_json(&rows)?;
     } else if messages.is_empty() {
-        output::print(&format!("{} has no dead letters that are not hidden at the moment\n", arguments.queue.name))?;
+        output::print(&format!("{} has no visible dead letters\n", arguments.queue.name))?;
     }
     for message in messages.iter().filter(|_| !arguments.target.json) {
         output::print(&for_people(arguments.queue.name, message, output::width()))?;
@@ -262,8 +264,8 @@ fn for_people(queue: &str, message: &DeadMessage, width: usize) -> String {
         || "can be read: find the cause, then oracle queues redrive".to_owned(),
         |error| {
             format!(
-                "CANNOT BE READ: {error}; redrive it only after a version that can read it is deployed, or throw it \
-                 away: oracle queues remove"
+                "CANNOT BE READ: {error}; redrive it only after a version that can read it is deployed, or delete \
+                 it: oracle queues remove"
             )
         },
     );
@@ -284,11 +286,11 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     let (queue, id) = (arguments.queue.name, arguments.id.as_str());
     let url = arguments.queue.address(&deployed)?;
     let admin = deployed.queues();
-    let is_there = wait(async { admin.look(url, usize::MAX).await.or_failed("the queue cannot be looked at") })?;
+    let is_there = wait(async { admin.look(url, usize::MAX).await.or_failed("the queue cannot be read") })?;
     let Some(message) = is_there.into_iter().find(|message| message.id == id) else {
-        return Err(CommandError::Refused(format!("{queue} has no dead letter {id} that is not hidden at the moment")));
+        return Err(CommandError::Refused(format!("{queue} has no visible dead letter {id}")));
     };
-    let question = format!("Throw the message {id} of {queue} away? What it asks for is not done then.");
+    let question = format!("Delete the message {id} of {queue}? Its work is then never done.");
     if !arguments.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
@@ -313,9 +315,9 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         return Err(CommandError::Usage(format!("this stack has no queue {}", arguments.queue)));
     };
     let admin = deployed.queues();
-    let failed = |error| CommandError::failed("the queue cannot be looked at", error);
+    let failed = |error| CommandError::failed("the queue cannot be read", error);
     let depth = wait(async { admin.depth(dead).await.map_err(failed) })?;
-    let question = format!("Put {} dead letter(s) back into {}?", depth.waiting, arguments.queue);
+    let question = format!("Redrive {} dead letter(s) of {}?", depth.waiting, arguments.queue);
     let moved = if depth.waiting == 0 {
         0
     } else if arguments.signed.confirm(&deployed, &question)? {
@@ -350,7 +352,7 @@ fn redriven(queue: &str, moved: u64, in_flight: u64) -> String {
 
 /// Moves the dead letters that are there now. SQS moves them if it can; otherwise this command does.
 async fn move_back(admin: &QueueAdmin, url: &str, dead: &str, expected: u64) -> Result<u64, CommandError> {
-    let failed = |error| CommandError::failed("not every dead letter was put back; repeat the command", error);
+    let failed = |error| CommandError::failed("not every dead letter was redriven: repeat the command", error);
     if let Some(arn) = admin.start_move(dead, url).await.map_err(failed)? {
         return followed(async || admin.latest_move(&arn).await, expected, CHECKED_EVERY).await;
     }
@@ -374,7 +376,7 @@ async fn followed(
     expected: u64,
     interval: Duration,
 ) -> Result<u64, CommandError> {
-    let failed = |error| CommandError::failed("the move goes on, and cannot be followed", error);
+    let failed = |error| CommandError::failed("the move continues, but SQS does not report its progress", error);
     let (mut last, mut still) = (0, 0);
     loop {
         let latest = latest_move().await.map_err(failed)?;
@@ -390,7 +392,7 @@ async fn followed(
             }
             _ => {
                 let why = latest.and_then(|latest| latest.failure).unwrap_or_else(|| "no reason given".to_owned());
-                return Err(CommandError::failed("SQS gave the move up", io::Error::other(why)));
+                return Err(CommandError::failed("SQS cancelled the move", io::Error::other(why)));
             }
         }
         still = if moved == last { still + 1 } else { 0 };

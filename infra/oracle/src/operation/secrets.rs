@@ -139,8 +139,8 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     output::print_answer(arguments.signed.target.json, &answer, || text(&id, &document, &answer))
 }
 
-/// What is answered about a stored document: nothing of a value but, of the audit log's keys, the version of the one
-/// that was stored. A recovery stores them in the order of their versions.
+/// The command's answer: no value, only the version of a stored audit key. A recovery stores these keys in the order of
+/// their versions.
 fn answer(name: Name, id: &str, document: &Value) -> Value {
     let mut answer = json!({ "name": name.text(), "secret_id": id, "fields": fields(document) });
     if name == Name::Audit {
@@ -157,8 +157,7 @@ fn text(id: &str, document: &Value, answer: &Value) -> String {
 fn read(arguments: &SetArguments) -> Result<String, CommandError> {
     let Some(path) = &arguments.from else {
         if io::stdin().is_terminal() {
-            let why =
-                "hand the value in on standard input or with --from FILE: what is typed on a terminal stays on it";
+            let why = "pass the value on standard input or with --from FILE: a typed value would stay on the terminal";
             return Err(CommandError::Usage(why.to_owned()));
         }
         return Ok(io::read_to_string(io::stdin())?);
@@ -168,7 +167,7 @@ fn read(arguments: &SetArguments) -> Result<String, CommandError> {
 
 fn random() -> Result<String, CommandError> {
     let mut bytes = [0; 16];
-    let failed = |_| CommandError::Usage("this machine has no random numbers".to_owned());
+    let failed = |_| CommandError::Usage("the operating system supplied no random bytes".to_owned());
     SystemRandom::new().fill(&mut bytes).map_err(failed)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

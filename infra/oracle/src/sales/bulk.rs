@@ -314,22 +314,22 @@ mod tests {
     fn a_failed_sale_does_not_hide_a_failed_wait() {
         let failed = |what: &str| CommandError::failed(what, io::Error::other("no connection"));
         let mut outcomes =
-            Outcomes::of("refund", &sessions(), vec![ordered(), Err(failed("the refund is not made for certain"))]);
+            Outcomes::of("refund", &sessions(), vec![ordered(), Err(failed("the refund may not have been made"))]);
         let waited = (States::new(), Some(failed("the waiting ended early")));
         assert_eq!(outcomes.add(&sessions(), waited), "the waiting ended early: no connection\n");
-        assert_eq!(outcomes.end().unwrap_err().to_string(), "the refund is not made for certain");
+        assert_eq!(outcomes.end().unwrap_err().to_string(), "the refund may not have been made");
     }
 
     /// "It is decided, but …", for example.
     #[test]
     fn each_failure_names_its_causes() {
         let failed =
-            |cause: &str| Err(CommandError::failed("the refund is not made for certain", io::Error::other(cause)));
+            |cause: &str| Err(CommandError::failed("the refund may not have been made", io::Error::other(cause)));
         let answers = vec![failed("the token has expired"), failed("Stripe has not confirmed it")];
         let outcomes = Outcomes::of("refund", &sessions(), answers);
-        let line = "cs_test_2 the refund is not made for certain: Stripe has not confirmed it\n";
+        let line = "cs_test_2 the refund may not have been made: Stripe has not confirmed it\n";
         assert!(outcomes.lines.ends_with(line), "{}", outcomes.lines);
-        assert_eq!(outcomes.documents[0]["error"], "the refund is not made for certain: the token has expired");
+        assert_eq!(outcomes.documents[0]["error"], "the refund may not have been made: the token has expired");
         let error = telemetry::chain(&outcomes.end().unwrap_err());
         assert!(error.contains("the token has expired"), "{error}");
     }

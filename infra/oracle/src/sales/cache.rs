@@ -33,7 +33,7 @@ pub(crate) enum CacheCommand {
     /// Remove one cached verdict. The archive keeps it, and the page restores it at the next request; so a verdict that
     /// an operator replaced is not removed.
     #[command(
-        after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or there was none."
+        after_help = "Example:\n  oracle cache remove cs_live_abc123 --by dana --reason 'damaged by hand'\n\nExit code 1: refused, or the verdict was not cached."
     )]
     Remove(SignedSale),
 }
@@ -72,7 +72,7 @@ fn status(target: &Target) -> Result<Ended, CommandError> {
     Ok(if fine { Ended::Done } else { Ended::Nothing })
 }
 
-/// The status for programs: the last look, and the fields of the specified health page (Cache Health, outputs 2) that
+/// The status for programs: the last check, and the fields of the specified health page (Cache Health, outputs 2) that
 /// the public one leaves out.
 fn document(last: Option<&HealthRecord>, totals: CacheTotals, now: Timestamp) -> Value {
     json!({
@@ -87,12 +87,12 @@ fn document(last: Option<&HealthRecord>, totals: CacheTotals, now: Timestamp) ->
 }
 
 fn text(line: Option<&Value>, stale: bool) -> String {
-    let Some(line) = line else { return "nobody has looked at the cache yet\n".to_owned() };
+    let Some(line) = line else { return "the cache has not been checked yet\n".to_owned() };
     let word = |name: &str| line[name].as_str().map_or_else(|| line[name].to_string(), str::to_owned);
-    let late = if stale { " - the next look is overdue" } else { "" };
+    let late = if stale { " - the next check is overdue" } else { "" };
     let rows = [
         ("overall", format!("{}{late}", word("overall"))),
-        ("looked at", minute(&word("ts"))),
+        ("checked", minute(&word("ts"))),
         ("service", format!("reachable {}, {} ms", word("service_reachable"), word("service_response_ms"))),
         ("cache", word("cache")),
         ("entries", word("verdicts_count")),
@@ -105,7 +105,7 @@ fn text(line: Option<&Value>, stale: bool) -> String {
 
 fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = one.open()?;
-    let question = format!("Take the cached verdict of {} out?", session.as_str());
+    let question = format!("Remove the cached verdict of {}?", session.as_str());
     let mut observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     observed.items.push(wait(entry(&deployed.stores.sales, &session))?);
     if !observed.confirm(&deployed, (&one.signed, &operator), "cache remove", &question)? {
@@ -115,12 +115,12 @@ fn remove(one: &SignedSale) -> Result<Ended, CommandError> {
     let removed = wait(async {
         let (journal, entries) = (deployed.stores.journal(), &deployed.stores.sales);
         let removed = cache::remove(journal, entries, &archive, &operator, &session).await;
-        removed.or_refused("it is not out for certain")
+        removed.or_refused("the entry may still be cached: repeat the command")
     })?;
     if one.signed.target.json {
         output::print_json(&json!({ "session_id": session, "removed": removed }))?;
     } else {
-        let outcome = if removed { "is out of the cache" } else { "was not in the cache" };
+        let outcome = if removed { "is removed from the cache" } else { "was not in the cache" };
         output::print(&format!("{} {outcome}\n", session.as_str()))?;
     }
     Ok(if removed { Ended::Done } else { Ended::Nothing })
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_status_is_for_people() {
-        assert_eq!(text(None, true), "nobody has looked at the cache yet\n");
+        assert_eq!(text(None, true), "the cache has not been checked yet\n");
         let line = json!({
             "overall": "degraded", "ts": "2026-04-16T14:23:07.412Z", "service_reachable": true,
             "service_response_ms": 3, "cache": "degraded", "verdicts_count": 7, "verdicts_dir_bytes": 9,
@@ -176,7 +176,7 @@ mod tests {
             "sample_integrity": "corrupt:cs_1",
         });
         let shown = text(Some(&line), true);
-        assert!(shown.contains("overall    degraded - the next look is overdue\n"), "{shown}");
-        assert!(shown.contains("looked at  2026-04-16 14:23\n") && shown.contains("corrupt:cs_1 of 7 read"), "{shown}");
+        assert!(shown.contains("overall    degraded - the next check is overdue\n"), "{shown}");
+        assert!(shown.contains("checked    2026-04-16 14:23\n") && shown.contains("corrupt:cs_1 of 7 read"), "{shown}");
     }
 }

@@ -16,10 +16,10 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(crate) enum FindingsCommand {
-    /// List delivered sales whose verdict the block list of today holds back.
+    /// List delivered sales whose verdict today's block list would hold.
     #[command(after_help = "Example:\n  oracle findings list")]
     List(Target),
-    /// Print the verdict and the terms in it: customer content, for few eyes.
+    /// Print the verdict and the terms in it: customer content, do not share it.
     #[command(
         after_help = "Example:\n  oracle findings show cs_live_abc123 --json | jq .verdict\n\nExit code 1: nothing waits for a decision."
     )]
@@ -64,11 +64,13 @@ pub(crate) fn run(command: &FindingsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-const NOT_SETTLED: &str = "the finding was not settled for certain";
+const UNREADABLE: &str = "the finding cannot be read";
+const MAY_BE_UNSETTLED: &str =
+    "the finding may not have been settled: see `oracle findings list`, then repeat the command";
 
 fn show(one: &NamedSale) -> Result<Ended, CommandError> {
     let (deployed, session) = one.open()?;
-    let case = wait(async { findings::show(deployed.stores.journal(), &session).await.or_refused(NOT_SETTLED) })?;
+    let case = wait(async { findings::show(deployed.stores.journal(), &session).await.or_refused(UNREADABLE) })?;
     let verdict = &case.cached.verdict;
     if one.target.json {
         let (list, terms) = (&case.finding.list, &case.terms);
@@ -90,7 +92,7 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
 fn dismiss(arguments: &DismissArguments) -> Result<Ended, CommandError> {
     let DismissArguments { list: named, one } = arguments;
     let (deployed, operator, session) = one.open_with_reason("a decision about a finding")?;
-    let finding = wait(async { findings::finding(deployed.stores.journal(), &session).await.or_refused(NOT_SETTLED) })?;
+    let finding = wait(async { findings::finding(deployed.stores.journal(), &session).await.or_refused(UNREADABLE) })?;
     let how = "--list VERSION, as oracle findings show names it";
     let list = one.signed.what_was_read(named.clone(), finding.list.clone(), how)?;
     let question = format!(
@@ -104,7 +106,7 @@ fn dismiss(arguments: &DismissArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     }
     wait(async {
-        findings::dismiss(deployed.stores.journal(), &operator, &session, &list).await.or_refused(NOT_SETTLED)
+        findings::dismiss(deployed.stores.journal(), &operator, &session, &list).await.or_refused(MAY_BE_UNSETTLED)
     })?;
     print_decision(session.as_str(), &one.signed.target, "dismissed", "stays as it was delivered")
 }
@@ -119,7 +121,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     }
     wait(async {
-        findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.or_refused(NOT_SETTLED)
+        findings::replace(deployed.stores.journal(), &operator, &session, &verdict).await.or_refused(MAY_BE_UNSETTLED)
     })?;
     print_decision(session.as_str(), &one.signed.target, "replaced", "has the new text on its page")
 }

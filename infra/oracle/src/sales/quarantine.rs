@@ -37,7 +37,7 @@ pub(crate) enum QuarantineCommand {
     /// List the sales that the content filter holds.
     #[command(after_help = "Example:\n  oracle quarantine list")]
     List(Target),
-    /// Print what is held of a sale: customer content, for few eyes.
+    /// Print what is held of a sale: customer content, do not share it.
     #[command(
         after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq .payload\n\nExit code 1: nothing is held."
     )]
@@ -104,7 +104,7 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
         }
     }
     if held.is_empty() && !one.target.json {
-        output::print("nothing of this sale was ever held\n")?;
+        output::print("the content filter has never held anything of this sale\n")?;
     }
     Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })
 }
@@ -120,8 +120,8 @@ fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
     let is_this = matches!(fulfilment, Some(Fulfilment::InReview { gate: now, at })
         if Some(*now) == gate && at.to_iso() == held_at);
     let now = if is_this {
-        "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund; unless \
-         somebody decides within 24 hours the money goes back by itself."
+        "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund; without \
+         a decision within 24 hours the money is refunded automatically."
     } else {
         "This hold has ended, or never began: nothing waits for a decision about it."
     };
@@ -129,7 +129,7 @@ fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
 }
 
 pub(crate) fn read(file: &Path) -> Result<Value, CommandError> {
-    serde_json::from_str(&read_file(file)?).or_failed(&format!("{} is no JSON", file.display()))
+    serde_json::from_str(&read_file(file)?).or_failed(&format!("{} is not JSON", file.display()))
 }
 
 /// The stores and queues that a decision about a held sale needs.
@@ -165,7 +165,7 @@ impl Parts {
     }
 }
 
-const NOT_CARRIED_OUT: &str = "the decision is not carried out for certain";
+const MAY_BE_UNDONE: &str = "the decision may not have been carried out: repeat the command";
 
 fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError> {
     let (deployed, operator) = signed.open()?;
@@ -178,7 +178,7 @@ fn approve(selection: &Selection, signed: &Signed) -> Result<Ended, CommandError
             let planned = quarantine::plan_approval(ports, session).await;
             return Ok(would(planned.or_refused("the decision cannot be planned")?));
         }
-        Ok(answer_for(quarantine::approve(ports, &operator, session).await.or_refused(NOT_CARRIED_OUT)?))
+        Ok(answer_for(quarantine::approve(ports, &operator, session).await.or_refused(MAY_BE_UNDONE)?))
     };
     let question = match sessions.as_slice() {
         [one] => format!("Approve {} and deliver it?", one.as_str()),
@@ -201,7 +201,7 @@ fn replace(arguments: &ReplaceArguments) -> Result<Ended, CommandError> {
     }
     let ports = parts.ports(&deployed, &submissions);
     let decided =
-        wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.or_refused(NOT_CARRIED_OUT) })?;
+        wait(async { quarantine::replace(ports, &operator, &session, &verdict).await.or_refused(MAY_BE_UNDONE) })?;
     let Answer { word, text, .. } = answer_for(decided);
     let answer = json!({ "session_id": session, "decided": word });
     output::print_answer(one.signed.target.json, &answer, || format!("{} {text}\n", session.as_str()))

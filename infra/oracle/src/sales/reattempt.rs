@@ -37,7 +37,7 @@ pub(crate) struct ReattemptArguments {
     signed: Signed,
 }
 
-const NOT_ORDERED: &str = "the verdict is not on order for certain";
+const MAY_BE_UNORDERED: &str = "the verdict may not have been ordered: repeat the command";
 
 fn tier(key: &str) -> Result<Tier, String> {
     Tier::parse(key).map_err(|error| error.to_string())
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
     let ReattemptArguments { selection, signed, .. } = arguments;
     let submission = match (arguments.tier, &arguments.query_file) {
         (Some(_), Some(_)) if !selection.is_one() => {
-            return Err(CommandError::Usage("one question belongs to one sale: name one".to_owned()));
+            return Err(CommandError::Usage("--tier and --query-file need exactly one sale".to_owned()));
         }
         (Some(tier), Some(file)) => Some(Submission { tier, query: query(&text(file)?)? }),
         _ => None,
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &ReattemptArguments) -> Result<Ended, CommandError>
             });
         }
         let ordered = reattempt::reattempt(ports, &operator, session, submission.as_ref(), &read).await;
-        Ok(match ordered.or_refused(NOT_ORDERED)? {
+        Ok(match ordered.or_refused(MAY_BE_UNORDERED)? {
             Reattempt::Ordered => answer("ordered", "is ordered again"),
             Reattempt::AskedAgain => {
                 answer("asked_again", &format!("was ordered already; it is asked for again{with}"))
@@ -112,7 +112,7 @@ fn text(file: &Path) -> Result<String, CommandError> {
     if file != Path::new("-") {
         return read_file(file);
     }
-    io::read_to_string(io::stdin()).or_failed("- cannot be read")
+    io::read_to_string(io::stdin()).or_failed("standard input cannot be read")
 }
 
 /// Parses the question in a file without the line break at the end, which editors add.

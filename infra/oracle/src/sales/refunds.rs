@@ -36,26 +36,26 @@ use crate::{
 pub(crate) enum RefundsCommand {
     /// List the sales whose money needs a decision, with what was charged: try again, or give it back.
     ///
-    /// Failed, unusable and held sales, and refunds that Stripe has not confirmed or that came back. An amount that Stripe does not
-    /// tell just now is shown as unknown.
+    /// Failed, unusable and held sales, and refunds that Stripe has not confirmed or that came back. An amount that
+    /// Stripe does not return is shown as unknown.
     #[command(after_help = "Example:\n  oracle refunds list")]
     List(Target),
-    /// Give the money of sales back, whole. Nothing more is made or sent for them.
+    /// Refund sales in full. Nothing more is made or sent for them.
     ///
-    /// With filters instead of sales: of those that failed or are unusable.
+    /// With filters instead of sales: those that failed or are unusable.
     ///
-    /// Who decided it and why go on record first; then Stripe is asked, under one key, so repeating the command
-    /// never gives the money back twice.
+    /// Records first who decided it and why. Then asks Stripe, always under the same key, so repeating the command
+    /// never refunds twice.
     #[command(
         after_help = "Examples:\n  oracle refunds issue cs_live_abc123 --by dana --reason 'no reply after a week'\n  oracle refunds issue --failed-since 2h --reason-like 503 --dry-run\n\nExit code 1: refused, by us or by Stripe."
     )]
     Issue(IssueArguments),
-    /// Record that the money of a sale goes back another way than through Stripe, as when its refund bounced.
+    /// Record that you return a sale's money outside Stripe, for example after a bounced refund.
     ///
     /// Record it before you send the money. A refund that Stripe refused is asked for again until it is recorded here,
-    /// and may be made after your transfer. The answer names the refunds that Stripe has of the payment, or why they
-    /// cannot be read; do not send the money that they give back. If a dispute has taken the money, the customer's bank
-    /// has it: the answer says so, and to send nothing.
+    /// and may be made after your transfer. The answer names Stripe's refunds of the payment, or says why they
+    /// cannot be read; do not send the money that they return. If a dispute has taken the money, the customer's bank
+    /// has it: the answer then says to send nothing.
     #[command(
         after_help = "Example:\n  oracle refunds record cs_live_abc123 --by dana --reason 'bank transfer, the card is closed'\n\nExit code 1: no refund of this sale is under way or has failed."
     )]
@@ -96,25 +96,25 @@ pub(crate) fn run(command: &RefundsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// Records that the money of a sale goes back by hand, and tells what Stripe has given back and a dispute has taken.
+/// Records a refund by hand, and prints what Stripe has refunded and whether a dispute has taken the money.
 /// Stripe is asked after the record, because a request may have been on its way until then.
 fn record(arguments: &RecordArguments) -> Result<Ended, CommandError> {
     let RecordArguments { session, signed } = arguments;
     let (deployed, operator) = signed.open_with_reason("recording a refund by hand")?;
     let payments = deployed.backend().stripe_refunding()?;
     let session = &session.find(&deployed)?;
-    let question = format!("Record that the money of {} goes back by hand?", session.as_str());
+    let question = format!("Record that you return the money of {} by hand?", session.as_str());
     let observed = evidence::of_sales(&deployed, slice::from_ref(session))?;
     if !observed.confirm(&deployed, (signed, &operator), "refunds record", &question)? {
         return Ok(Ended::Nothing);
     }
     wait(async {
         let recorded = refunds::record(deployed.stores.journal(), &operator, session).await;
-        recorded.or_refused("it is not recorded for certain")
+        recorded.or_refused("the refund by hand may not be recorded: repeat the command")
     })?;
     let is_disputed = wait(async {
         let taken = taken_by_dispute(&deployed.stores.sales, session).await;
-        taken.or_failed("it is recorded, but whether a dispute has taken the money is unknown: see oracle show first")
+        taken.or_failed("it is recorded, but a dispute may have taken the money: see oracle show first")
     })?;
     let at_stripe = wait(async { Ok(refunds_at_stripe(&payments, &payments, session).await) })?;
     let answer = serde_json::json!({
@@ -179,7 +179,8 @@ pub(crate) fn issue(arguments: &IssueArguments, works: &[Work]) -> Result<Ended,
             return Ok(would(planned, rest.get(&session.paid_session())));
         }
         let issued = refunds::issue(ports, &operator, session, listed).await;
-        let issued = issued.or_refused("the refund is not carried out for certain")?;
+        let issued =
+            issued.or_refused("the refund may not have been made: see `oracle show`, then repeat the command")?;
         let (word, text) = match issued {
             Issued::Refunded => ("refunded", "is refunded"),
             Issued::AlreadyRefunded => ("already_refunded", "was refunded before"),

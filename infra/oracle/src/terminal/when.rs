@@ -9,7 +9,7 @@ use crate::command::CommandError;
 /// Parses a day, a time, or a duration before now: `2026-11-20`, `2026-11-20T10:00:00Z`, `90m`, `24h`, `3d`.
 pub(crate) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, CommandError> {
     ago(text, now).or_else(|| moment(text)).ok_or_else(|| {
-        let what = format!("{text:?} is no moment: 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h and 3d are");
+        let what = format!("{text:?} is not a time: give 2026-11-20, 2026-11-20T10:00:00Z, 90m, 24h or 3d");
         CommandError::Usage(what)
     })
 }

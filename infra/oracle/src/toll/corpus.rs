@@ -24,7 +24,7 @@ const SHOWN: usize = 4;
 
 #[derive(Subcommand)]
 pub(crate) enum CorpusCommand {
-    /// Build an index of a folder's texts (.txt and .md), and keep it under its version. Puts nothing into use.
+    /// Build an index of a folder's texts (.txt and .md), and store it under its version. Does not activate it.
     ///
     /// The version is the hash of the index: the same texts are the same version, and no version ever changes. The texts go
     /// to the model word for word, so they must hold nothing that agents may not read.
@@ -32,12 +32,12 @@ pub(crate) enum CorpusCommand {
         after_help = "Example:\n  oracle corpus build texts/ --stack-name oracle\n\nExit code 1: the texts hold no words, or too many."
     )]
     Build(BuildArguments),
-    /// Show which versions there are and which is in use; of one version, its texts and what a question finds in it.
+    /// Show all versions and the active one; with a version, its texts and what a question finds in it.
     #[command(
         after_help = "Examples:\n  oracle corpus show\n  oracle corpus show 3f2a9c1b77d0 --question 'Who pays for repairs?'\n\nExit code 1: there is no such version."
     )]
     Show(ShowArguments),
-    /// Put a version into use, or none: every answer from now on. Goes on record first.
+    /// Use a version, or none, for every answer from now on. The decision is recorded first.
     #[command(
         after_help = "Examples:\n  oracle corpus activate 3f2a9c1b77d0 --by dana --reason 'leases of 2026'\n  oracle corpus activate none --by dana\n\nExit code 1: there is no such version, or it cannot be read."
     )]
@@ -90,13 +90,13 @@ fn build(arguments: &BuildArguments) -> Result<Ended, CommandError> {
     let corpora = deployed.backend().corpora()?;
     wait(async {
         let kept = corpora.keep(&version, &bytes).await;
-        kept.or_failed("the index is not kept for certain")?;
+        kept.or_failed("the index may not have been stored: repeat the command")?;
         // Reads the index back, because an object that was already stored under this version may be damaged.
-        fetch(&corpora, &version).await.or_failed("the index is not kept as built")
+        fetch(&corpora, &version).await.or_failed("the stored index cannot be read back")
     })?;
     print(&arguments.target, &facts(&version, &index, bytes.len()), |facts| {
         format!(
-            "Corpus {} is kept: {} passages of {} texts, {} terms, {} bytes.\nTo use it: oracle corpus activate {}\n",
+            "Corpus {} is stored: {} passages of {} texts, {} terms, {} bytes.\nTo use it: oracle corpus activate {}\n",
             version.prefix(),
             facts["passages"],
             facts["texts"].as_array().map_or(0, Vec::len),
@@ -126,7 +126,7 @@ fn print(target: &Target, facts: &Value, text: impl Fn(&Value) -> String) -> Res
 }
 
 async fn in_use(deployed: &Deployed) -> Result<Option<Active>, CommandError> {
-    active(&deployed.stores.sales).await.or_failed("which version is in use cannot be read")
+    active(&deployed.stores.sales).await.or_failed("the active version cannot be read")
 }
 
 async fn listed(deployed: &Deployed) -> Result<Vec<(CorpusVersion, Timestamp)>, CommandError> {
@@ -170,7 +170,7 @@ fn text_of(active: Option<&Active>, rows: &[Value]) -> String {
     line + &if rows.is_empty() {
         String::new()
     } else {
-        output::table(&["VERSION", "KEPT (UTC)", ""], rows.iter().map(row), output::width())
+        output::table(&["VERSION", "STORED (UTC)", ""], rows.iter().map(row), output::width())
     }
 }
 
@@ -183,7 +183,7 @@ fn one(versions: Vec<CorpusVersion>, name: &str) -> Result<CorpusVersion, Comman
     let mut found: Vec<_> = versions.into_iter().filter(|version| version.as_str().starts_with(name)).collect();
     match (found.pop(), found.is_empty()) {
         (Some(one), true) if !name.is_empty() => Ok(one),
-        (Some(_), _) => Err(CommandError::Refused(format!("{name:?} is more than one version: give more digits"))),
+        (Some(_), _) => Err(CommandError::Refused(format!("several versions begin with {name:?}: give more digits"))),
         (None, _) => Err(CommandError::Refused(format!("there is no version {name:?}; oracle corpus show lists them"))),
     }
 }
@@ -242,7 +242,7 @@ fn put_into_use(arguments: &ActivateArguments) -> Result<Ended, CommandError> {
     let active = wait(async {
         deployed.record(&operator, "corpus activate", &json!({ "version": version })).await?;
         let done = activate(&deployed.stores.sales, &operator, version.clone(), System.now()).await;
-        done.or_failed("the version is not in use for certain")
+        done.or_failed("the version may not have been activated: repeat the command")
     })?;
     print(&signed.target, &said(&active), |_| format!("{name} is in use from now on\n"))
 }

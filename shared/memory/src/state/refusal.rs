@@ -35,7 +35,7 @@ pub enum Refusal {
     #[error("the scene {0} is not open")]
     SceneNotOpen(Handle),
     /// A rule opening whose unlock would never end.
-    #[error("a rule opening unlocks for a scene or a session; for good only the notebook does")]
+    #[error("a rule opening lasts for a scene or a session; only the notebook unlocks permanently")]
     RuleScope,
     /// A rule opening for a session when no session is open.
     #[error("a rule is opened for the session, and no session is open")]

@@ -67,7 +67,7 @@ pub enum FindError {
     #[error("there is no Bridge {0}")]
     None(String),
     /// More than one accepted Bridge begins with these digits.
-    #[error("{0} is more than one Bridge: give more digits")]
+    #[error("several Bridges begin with {0}: give more digits")]
     Several(String),
     /// The table failed.
     #[error(transparent)]

@@ -31,7 +31,7 @@ pub enum ReattemptError {
     #[error("the sale's money went back, or is about to: nothing more is made")]
     MoneyWentBack,
     /// Only failed or unusable sales are tried again.
-    #[error("the sale has neither failed nor is it unusable")]
+    #[error("the sale is neither failed nor unusable")]
     NotOpen,
     /// The submission is missing: an unusable sale needs the question from the customer's reply.
     #[error("the session names no usable tier and question: hand in both")]
