@@ -72,5 +72,5 @@ pub(crate) async fn observe(stack: &dyn DeployedStack, notes: &dyn Notes, now: T
 }
 
 fn asked<T>(answer: Result<T, StorageError>) -> Option<T> {
-    answer.inspect_err(|error| tracing::warn!(%error, "not observed")).ok()
+    answer.inspect_err(|error| tracing::warn!(%error, "a source of the evidence cannot be read")).ok()
 }

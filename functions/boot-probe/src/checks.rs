@@ -29,7 +29,7 @@ impl Checks {
     {
         if let Err(error) = outcome.await {
             let error = error.into();
-            tracing::error!(name, error = %telemetry::chain(error.as_ref()), "misconfigured or not reachable");
+            tracing::error!(name, error = %telemetry::chain(error.as_ref()), "the dependency is misconfigured or unreachable");
             self.findings.insert(name, error.to_string());
         }
     }
@@ -51,11 +51,11 @@ impl Checks {
     pub(crate) fn take(&mut self, found: Vec<Finding>) {
         for Finding { subject, problem, remedy, is_unknown } in found {
             if is_unknown {
-                tracing::warn!(subject, problem, "not looked at");
+                tracing::warn!(subject, problem, "the check could not be made");
                 self.unknown.insert(subject);
                 continue;
             }
-            tracing::error!(subject, problem, "set up wrongly");
+            tracing::error!(subject, problem, "the account is set up wrongly");
             let text = self.findings.entry(subject).or_default();
             if !text.is_empty() {
                 text.push_str("; ");

@@ -143,7 +143,7 @@ pub(crate) async fn session(ports: Ports<'_>, settings: &Settings, request: &Req
     let subscriber = match found.value.redeem(&sha256(browser.as_bytes()), now) {
         Ok(subscriber) => subscriber,
         Err(why) => {
-            tracing::warn!(%why, "a link signs nobody in");
+            tracing::warn!(%why, "the sign-in link was refused");
             return Ok(reply::link_unusable());
         }
     };

@@ -184,7 +184,7 @@ const UNAVAILABLE: u16 = 502;
 
 /// Logs Stripe's error for operators; the customer's reply says that nothing was charged.
 fn unavailable(error: &PaymentError) -> Reply {
-    tracing::error!(error = %telemetry::chain(error), "no session created");
+    tracing::error!(error = %telemetry::chain(error), "no session could be created");
     Reply::error(
         UNAVAILABLE,
         "payment_unavailable",

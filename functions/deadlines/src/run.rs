@@ -26,7 +26,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
     for work in Work::ALL {
         let share = settings.share_of(until.since(clock.now()));
         if share.is_zero() {
-            tracing::warn!(list = work.as_str(), "no time for it in this run");
+            tracing::warn!(list = work.as_str(), "this run has no time left for the list");
             continue;
         }
         add(&mut report, handle_due_sales(ports, settings, work, share).await, work.as_str());
@@ -43,7 +43,7 @@ pub(crate) async fn run(ports: Ports<'_>, settings: Settings) -> Report {
 /// Adds the report of one list. A list that cannot be read counts as one failure.
 fn add<E: std::error::Error + 'static>(report: &mut Report, report_of: Result<Report, E>, list: &'static str) {
     *report += report_of.unwrap_or_else(|error| {
-        tracing::error!(list, error = runtime::telemetry::chain(&error), "no list of what is due");
+        tracing::error!(list, error = runtime::telemetry::chain(&error), "the list of due work cannot be read");
         Report { failed: 1, ..Report::default() }
     });
 }
@@ -59,7 +59,7 @@ async fn handle_due_sales(
     let handle = |session: SessionId| async move {
         handle_sale(ports, settings, &session).await.inspect_err(|error| {
             let (code, error) = (error.code().as_str(), runtime::telemetry::chain(error));
-            tracing::error!(session = session.prefix(), work = work.as_str(), code, error, "still due");
+            tracing::error!(session = session.prefix(), work = work.as_str(), code, error, "the work stays due");
         })
     };
     Ok(due::run(ports.journal.clock, share, due, handle).await)

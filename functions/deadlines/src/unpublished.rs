@@ -49,6 +49,6 @@ async fn of_accounts(journal: ChatJournal<'_>) -> Result<Report, StorageError> {
 async fn of_notebook(notebook: FunctionJournal<'_>) -> Result<(), CommitError> {
     notebook.flush().await.inspect_err(|error| {
         let error = runtime::telemetry::chain(error);
-        tracing::error!(notebook = notebook.function, error, "its records are not published");
+        tracing::error!(notebook = notebook.function, error, "the saved records could not be published");
     })
 }

@@ -106,7 +106,7 @@ pub(crate) async fn run(ports: Ports<'_>, mut progress: Progress, mut pass: Pass
             if let Err(error) = compare(ports, session, now, &mut report).await {
                 report.failed += 1;
                 let (code, error) = (error.code().as_str(), runtime::telemetry::chain(&error));
-                tracing::error!(session = session.id.prefix(), code, error, "not compared");
+                tracing::error!(session = session.id.prefix(), code, error, "the session could not be compared");
             }
         }
         pass.is_bad |= report.failed > 0;
@@ -204,7 +204,7 @@ async fn is_given_back(ledger: &dyn Ledger, session: &CheckoutSession) -> Result
     let (Some(payment), Some(charged)) = (&session.payment, session.amount_total) else { return Ok(false) };
     let refunds = ledger.refunds(payment).await?;
     for unknown in &refunds.unknown {
-        tracing::error!(session = session.id.prefix(), refund = %unknown.id, "a refund that cannot be read");
+        tracing::error!(session = session.id.prefix(), refund = %unknown.id, "a refund of Stripe cannot be read");
     }
     let back: i64 =
         refunds.made.iter().filter(|refund| !refund.status.is_void()).filter_map(|refund| refund.amount).sum();

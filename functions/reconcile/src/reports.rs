@@ -37,7 +37,7 @@ pub(crate) struct Queued {
 impl Queued {
     fn count_unreadable(&mut self, objects: &[ObjectId]) {
         for object in objects {
-            tracing::error!(%object, "an object of Stripe's that cannot be read");
+            tracing::error!(%object, "an object of Stripe cannot be read");
         }
         self.unreadable += objects.len();
     }

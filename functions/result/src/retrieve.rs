@@ -387,7 +387,7 @@ impl Retrieval<'_> {
     }
 
     fn stripe_failed(&self, error: &PaymentError) -> Shown {
-        tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(error), "Stripe");
+        tracing::error!(session = self.session_id.prefix(), error = %telemetry::chain(error), "Stripe cannot be asked");
         replies::temporarily_unavailable().into()
     }
 

@@ -25,7 +25,7 @@ impl PaidRequest<'_> {
         let answer = match made.answer {
             Ok(answer) => answer,
             Err(NoAnswer { why, has_reply }) => {
-                tracing::warn!(purchase = id.reference(), why, "no answer");
+                tracing::warn!(purchase = id.reference(), why, "no answer could be made");
                 self.count(Metric::TollUnanswered);
                 let details = json!({ "authority": evaluation.envelope() });
                 let give_up = |purchase: &mut Purchase, now: Timestamp| {
@@ -64,7 +64,7 @@ impl PaidRequest<'_> {
         match settlement::settle(ports, purchase, self.asked_at).await {
             Ok(purchase) => Ok(self.conclude(&journal.flush(purchase).await.value)),
             Err(error) => {
-                tracing::error!(error = telemetry::chain(&error), "what came of a settlement is not kept");
+                tracing::error!(error = telemetry::chain(&error), "the outcome of a settlement could not be saved");
                 Ok(reply::settlement_pending())
             }
         }

@@ -388,7 +388,7 @@ impl<'a> Worker<'a> {
         tier: Option<Tier>,
         email_tag: Option<&str>,
     ) -> Result<Ended<'a>, StepError> {
-        tracing::error!(session = self.order.session_id.prefix(), %unusable, "paid but unusable");
+        tracing::error!(session = self.order.session_id.prefix(), %unusable, "a paid session is unusable");
         let (found_by, reason) = (FoundBy::Maker { owner: &self.order.message_id }, unusable.to_string());
         let drop = |sale: &mut Sale, now| {
             let context = Context::new(now, self.order.received_at);
@@ -412,7 +412,7 @@ impl<'a> Worker<'a> {
     ) -> Result<Ended<'a>, StepError> {
         let (state, code) = (evaluation.state(), evaluation.reason_code());
         let reason = format!("authority gate: {state} {code}");
-        tracing::warn!(session = self.order.session_id.prefix(), reason, "paid, and not to be answered");
+        tracing::warn!(session = self.order.session_id.prefix(), reason, "the authority gate declined a paid question");
         let details = json!({ "authority": evaluation.envelope(), "ordered_by": self.order.ordered_by });
         let decline = |sale: &mut Sale, now| {
             let declined = authority_gate::declined(evaluation, now);

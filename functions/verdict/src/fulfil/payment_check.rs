@@ -132,7 +132,7 @@ impl Worker<'_> {
         let memory = match followup::working_set(&first, &prompt::followup_version()) {
             Ok(memory) => memory,
             Err(error) => {
-                tracing::error!(session = order.session_id.prefix(), %error, "no memory for a follow-up");
+                tracing::error!(session = order.session_id.prefix(), %error, "the working set of a follow-up cannot be built");
                 return Ok(Checked::Lost("the first verdict cannot be given to the model"));
             }
         };

@@ -53,7 +53,7 @@ async fn settle_due(ports: Ports<'_>) -> Result<Report, StorageError> {
         }
         let handle = |id| async move {
             let handled = handle_purchase(ports, &id).await;
-            handled.inspect_err(|error| tracing::error!(purchase = id.reference(), %error, "still due"))
+            handled.inspect_err(|error| tracing::error!(purchase = id.reference(), %error, "the work stays due"))
         };
         report += due::run(clock, until.since(clock.now()), found, handle).await;
         if clock.now() >= until {

@@ -54,8 +54,8 @@ impl DynamoSales {
         let aside = set_aside(session, corrupt, now());
         let moving = Step { name: "setting a corrupt entry aside", operation: "CACHE_WRITE", ..step };
         match self.put_aside(moving, &aside).await {
-            Ok(()) => tracing::error!(session = step.subject, key = text(&aside.copy, "sk"), "corrupt, set aside"),
-            Err(SaveError::Conflict) => tracing::warn!(session = step.subject, "corrupt, and somebody moved it"),
+            Ok(()) => tracing::error!(session = step.subject, key = text(&aside.copy, "sk"), "corrupt entry set aside"),
+            Err(SaveError::Conflict) => tracing::warn!(session = step.subject, "another process moved the entry"),
             // The call itself alerts. The entry stays in place, where the next read finds it and alerts again.
             Err(SaveError::Storage(_)) => {}
         }

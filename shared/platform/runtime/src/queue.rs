@@ -53,7 +53,7 @@ impl Redelivery<'_> {
         match self.dead_letters.put_aside(body).await {
             Ok(()) => Handled::Done,
             Err(error) => {
-                tracing::error!(error = %crate::telemetry::chain(&error), "not sent to the dead letters");
+                tracing::error!(error = %crate::telemetry::chain(&error), "the message could not be sent to the dead letters");
                 Handled::Later
             }
         }
@@ -62,7 +62,7 @@ impl Redelivery<'_> {
     /// Hides a message. One that could not be hidden becomes visible when the queue's visibility time-out ends.
     async fn hide(&self, receipt_handle: &str, wait: Duration) {
         if let Err(error) = self.queue.hide(receipt_handle, wait).await {
-            tracing::error!(error = %crate::telemetry::chain(&error), "not hidden");
+            tracing::error!(error = %crate::telemetry::chain(&error), "the message could not be hidden");
         }
     }
 }
@@ -101,7 +101,7 @@ where
         let handled = match Message::parse(record.body.as_deref().unwrap_or_default()) {
             Ok(message) => handle(Delivery { message_id: message_id.clone(), receive_count, message }).await,
             Err(error) => {
-                tracing::error!(message_id, error = %crate::telemetry::chain(&error), "unreadable message");
+                tracing::error!(message_id, error = %crate::telemetry::chain(&error), "the message cannot be parsed");
                 redelivery.put_aside(record.body.as_deref().unwrap_or_default()).await
             }
         };

@@ -133,7 +133,7 @@ impl Tokens {
         let request = self.http.post(&self.url).form(&form).timeout(self.timeout);
         // A failure of this call has no effect on the mail.
         let lost = |error: reqwest::Error| {
-            tracing::warn!(error = Lost::from(error).chain(), "no access token");
+            tracing::warn!(error = Lost::from(error).chain(), "the token request failed");
             MailError::Unavailable(0)
         };
         let response = request.send().await.map_err(lost)?;
@@ -143,7 +143,7 @@ impl Tokens {
         let body = reply::read(response).await.map_err(lost)?;
         if !succeeded {
             let code = reply::code(&body);
-            tracing::warn!(status, code, "no access token");
+            tracing::warn!(status, code, "the token request failed");
             return Err(reply::login_refusal(status, wait, &code));
         }
         Ok(body)
