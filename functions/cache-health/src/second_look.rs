@@ -21,12 +21,12 @@ use std::collections::BTreeSet;
 /// Archived verdicts per check, one read each. At one check a minute that is 200,000 a week.
 const MOST: usize = 20;
 
-/// The checks that may fail at one verdict. The next one passes over it, if another can be read, so that a sale that
-/// stays unreadable does not keep the newest list from all later ones.
+/// The failed checks after which an unreadable verdict is skipped if another one can be read. A sale that stays
+/// unreadable does not keep the newest list from all later ones.
 const MOST_FAILURES: u64 = 10;
 
-/// How many verdicts at the archive's beginning, and how many behind the one that cannot be read, are tried to learn
-/// whether others can be read. While none can, each of them raises an alert at every check.
+/// The verdicts that are read to learn whether others can be read: as many at the archive's beginning as behind the
+/// unreadable one. While none can be read, each of them raises an alert at every check.
 const OTHERS: usize = 2;
 
 type Current = Versioned<Notebook<CacheHealthState>>;

@@ -69,10 +69,10 @@ pub(crate) struct Run {
     id: String,
     /// The end of its lease.
     until: Timestamp,
-    /// Whether the run before it died, so that this one saves which message it begins.
+    /// Whether the run before it crashed. Then this one saves each message before it handles it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     follows_dead: bool,
-    /// The message that was begun last, in this run or in the dead one before it, until its failure is counted.
+    /// The last message that this run or the crashed one before it began, until its failure is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     begun: Option<String>,
 }
@@ -94,7 +94,7 @@ pub(crate) struct MessageInWork {
     /// Whether that record is of its subject alone, because its text could not be read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     by_subject: bool,
-    /// Whether everything is done about it but the announcement, which failed.
+    /// Whether only the announcement is missing, which failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) answered: bool,
     /// Its acknowledgement, once the right to send one is claimed.
@@ -108,13 +108,13 @@ pub(crate) struct MessageInWork {
 pub(crate) struct Answer {
     /// The keyed hash of the sender's address.
     pub(crate) sender: String,
-    /// What it is. State saved by an earlier version does not say.
+    /// The kind of answer. State saved by an earlier version does not have it.
     #[serde(default)]
     pub(crate) kind: Kind,
     /// When the sender was answered before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Timestamp>,
-    /// When it was claimed, as `answered` and `helped` have it. State saved by an earlier version does not say.
+    /// When it was claimed, as `answered` and `helped` have it; `None` in state saved by an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claimed_at: Option<Timestamp>,
     /// The draft to send; only a recorded draft is ever sent.

@@ -65,8 +65,8 @@
 
   // The tag of the account that is signed in, once it is known.
   let account;
-  // Keeps a message under the account that wrote it. One of another account is dropped: whoever signs in next in this
-  // tab neither reads nor sends it.
+  // Keeps a message under the account that wrote it. One of another account is dropped: the next person who signs in in
+  // this tab neither reads nor sends it.
   const keptAs = (name) => (value) => {
     try {
       if (value === null) sessionStorage.removeItem(name);
@@ -473,7 +473,7 @@
   byId("message").addEventListener("input", () => {
     count();
     refuse("");
-    // Whoever empties the box has given up a message that was refused and may have arrived: the next page does not send it.
+    // Emptying the box discards a refused message that may have arrived: the next page does not send it.
     if (byId("message").value === "" && !isBusy(byId("send"))) pending(null);
   });
   byId("message").addEventListener("keydown", (event) => {
@@ -537,14 +537,14 @@
     byId("bridge-thread").append(article);
   };
   const tellBridge = ({ state, agreement: current, expires }) => {
-    // A tick is for the text that was read, and whoever has read it reads the next one before they tick.
+    // A tick is for the text that was read. A changed text needs a new tick.
     const shownHash = byId("agreement-hash").textContent;
     agreement = current;
     if (shownHash !== "" && shownHash !== current.sha256) {
       byId("agreement-yes").checked = false;
       agreementProblem(null, CHANGED);
     }
-    // An equal text is left alone, so that nobody loses their place in it.
+    // An equal text is left alone, so that readers do not lose their place in it.
     if (byId("agreement-text").textContent !== current.text) byId("agreement-text").textContent = current.text;
     byId("agreement-version").textContent = String(current.version);
     byId("agreement-hash").textContent = current.sha256;
@@ -654,7 +654,7 @@
   };
   byId("bridge-message").addEventListener("input", () => {
     bridgeProblem("");
-    // Whoever empties the box has given up what was not confirmed.
+    // Emptying the box discards an unconfirmed message.
     if (byId("bridge-message").value === "" && !isBusy(byId("bridge-send"))) unconfirmed(null);
   });
   byId("bridge-say").addEventListener("submit", async (event) => {

@@ -13,8 +13,8 @@ pub(crate) fn alerts(state: &State) -> String {
             a href="/" { "Sandbox" }
         }
         p.soft {
-            "A critical alert comes to both topics. CloudWatch's alarms are not evaluated on a local stack: what only an \
-             alarm would tell is not told here."
+            "A critical alert comes to both topics. CloudWatch's alarms are not evaluated on a local stack, so \
+             alarms are not shown here."
         }
         @if state.alerts.is_empty() {
             div.card { p { "No alert yet. Whatever the stack tells operators appears here." } }

@@ -172,7 +172,7 @@ impl Site for Pipeline {
         }
         let secret = [Secret::new("whsec_smoke")];
         let verified = signature::verify(header, body.as_bytes(), &secret, self.world.now());
-        assert_eq!(verified, Ok(()), "the event bears the smoke test's signature");
+        assert_eq!(verified, Ok(()), "the event has the smoke test's signature");
         let event: Value = serde_json::from_str(body).unwrap();
         assert_eq!((&event["livemode"], &event["data"]["object"]["payment_status"]), (&json!(false), &json!("paid")));
         let mut sale = Sale::ordered(session(), self.world.now());
