@@ -132,7 +132,7 @@
     byId("memory-text").textContent = REMEMBERED;
   };
   // Ends the session on the page if a reply says that it has ended, and returns whether it did. Unsent texts stay in their
-  // boxes, until somebody else signs in.
+  // boxes, until another customer signs in.
   const endIfSignedOut = (status) => {
     if (status !== 401) return false;
     clearCustomer();
@@ -145,7 +145,7 @@
 
   // Counts sign-outs. What was sent before one is neither sent again nor shown after it.
   let signOuts = 0;
-  // Returns whether the person who sent a text has signed out since. Until somebody signs in, who helps is shown to them
+  // Returns whether the person who sent a text has signed out since. Until the next sign-in, who helps is shown to them
   // nevertheless.
   const endIfLeft = (own, answer, field) => {
     if (own === signOuts) return false;
@@ -307,7 +307,7 @@
       await sleep(CONFIRM);
       const { status, answer } = await call("GET", "/api/chat/me");
       if (own !== signOuts || endIfSignedOut(status)) return;
-      // Somebody else has signed in in another tab.
+      // Another customer has signed in in another tab.
       if (status === 200 && answer.account !== account) return begin();
       if (status === 200 && answer.plan !== "free") {
         confirmed();
@@ -333,7 +333,7 @@
   const refuse = (sentence, lines = []) => {
     problem("message-error", sentence);
     fillList("message-lines", lines);
-    // The box may have the focus already: then nobody hears its description, which has the lines.
+    // The box may have the focus already: then screen readers do not read its description, which has the lines.
     if (lines.length > 0) say(lines.map((line) => (line.textContent ?? line).replace(/[^.?!]$/u, "$&.")).join(" "));
     byId("message").toggleAttribute("aria-invalid", false);
     if (sentence !== "") byId("message").setAttribute("aria-invalid", "true");
@@ -580,7 +580,7 @@
     const { messages } = thread.answer;
     const written = byId("bridge-say").hidden ? "" : byId("bridge-message").value.trim();
     tellBridge(bridge.answer);
-    // What is shown is left alone: nobody loses their place in it, and screen readers say only what is new.
+    // Shown text is left alone: readers keep their place in it, and screen readers say only what is new.
     const shown = [...byId("bridge-thread").children].map(({ id }) => id);
     const isKept = shown.every((id, place) => id === `bridge-${messages[place]?.id}`);
     if (!isKept) byId("bridge-thread").replaceChildren();
@@ -705,8 +705,8 @@
     }
   });
 
-  // A reply may have come, or access may have ended, while the page was open; or somebody signed in in another tab,
-  // where mailed links usually open: its customer, or somebody else.
+  // A reply may have come, or access may have ended, while the page was open; or a customer signed in in another tab,
+  // where mailed links usually open: the same one, or another.
   let isReturning = false;
   const lookAgain = async () => {
     const isTalking = !byId("talk").hidden;
@@ -855,7 +855,7 @@
     if (!isOnPage || !byId("broken").hidden) show("loading", isOnPage);
     if (address.searchParams.has("token")) {
       token = address.searchParams.get("token");
-      // Nobody who looks at the address or the history later finds the link.
+      // The link is then neither in the address nor in the history.
       address.searchParams.delete("token");
       history.replaceState(null, "", address);
     }
@@ -871,7 +871,7 @@
     }
     const { status, answer } = await call("GET", "/api/chat/me");
     if (status === 200) {
-      // The session of somebody else has ended in this tab.
+      // Another customer's session has ended in this tab.
       if (account !== undefined && account !== answer.account) forgetCustomer();
       account = answer.account;
       tellCustomer(answer);
