@@ -132,14 +132,14 @@ async fn an_erasure_forgets_what_waits_and_leaves_what_comes_after() {
 async fn an_erasure_that_a_limit_refused_is_shown_as_such() {
     let browser = open(MEMBER).await;
     reads(&browser, "GET /api/chat/bridge/messages", 1).await;
-    for (status, told) in
+    for (status, problem) in
         [(429, "That is a lot at once. Please try again later."), (503, "It could not be erased. Please try again.")]
     {
         browser.run(&format!("window.replies['DELETE /api/chat/memory'] = [{status}, {{}}]; return null")).await;
         browser.click("#memory-erase").await;
         assert!(!browser.sees("#memory-subscription").await, "there is none");
         browser.click("#memory-yes").await;
-        browser.becomes("byId('memory-problem').textContent", json!(told)).await;
+        browser.becomes("byId('memory-problem').textContent", json!(problem)).await;
         assert!(browser.sees("#thread .said").await, "{status}");
     }
     browser.close().await;
@@ -150,7 +150,7 @@ async fn an_erasure_that_a_limit_refused_is_shown_as_such() {
 #[tokio::test]
 async fn a_message_keeps_its_id_after_it_was_refused() {
     let browser = open("").await;
-    for (status, told) in [
+    for (status, problem) in [
         (429, "That is a lot at once. Please try again later."),
         (403, "This message could not be answered yet. Please send it again: it counts once."),
     ] {
@@ -168,7 +168,7 @@ async fn a_message_keeps_its_id_after_it_was_refused() {
         );
         browser.run(&tries).await;
         browser.submit("#message", "Should we?", "#send").await;
-        assert_eq!(browser.text("#message-error").await, told);
+        assert_eq!(browser.text("#message-error").await, problem);
         assert_eq!(value_of(&browser, "message").await, "Should we?");
         browser.click("#send").await;
         browser.becomes("byId('thread').textContent.includes('Count first.')", json!(true)).await;

@@ -38,12 +38,12 @@ async fn a_browser_that_blocks_cookies_is_told_so() {
                    window.replies['GET /api/chat/me'] = [401, {}]; \
                    window.replies['POST /api/chat/session'] = [401, { code: 'link_unusable' }];";
     let browser = open(blocked).await;
-    let told = "Your browser blocks cookies, and signing in needs one. Please allow them for this site, then ask for a link \
-                here.";
+    let problem = "Your browser blocks cookies, and signing in needs one. Please allow them for this site, then ask for \
+                   a link here.";
     for path in ["/chat#blocked", "/chat?token=abc#blocked"] {
         browser.visit("/").await;
         browser.visit(path).await;
-        assert_eq!(browser.text("#sign-in-problem").await, told, "{path}");
+        assert_eq!(browser.text("#sign-in-problem").await, problem, "{path}");
     }
     browser.visit("/chat?token=abc").await;
     assert!(browser.text("#sign-in-problem").await.starts_with("This link does not work any more"));

@@ -13,8 +13,8 @@ async fn enter(browser: &Browser) {
 
 /// Waits until the page names the plan, and says until when it is paid.
 async fn plan_becomes(browser: &Browser, plan: &str) {
-    let told = "document.getElementById('plan').textContent.replace(/ until .* 20\\d\\d\\.$/, ' until DAY.')";
-    browser.becomes(told, json!(format!("{plan} Your subscription is paid until DAY."))).await;
+    let expression = "document.getElementById('plan').textContent.replace(/ until .* 20\\d\\d\\.$/, ' until DAY.')";
+    browser.becomes(expression, json!(format!("{plan} Your subscription is paid until DAY."))).await;
 }
 
 /// Opens the offer before the free exchanges are used.
@@ -128,8 +128,9 @@ async fn a_payment_is_confirmed_on_the_way_back() {
 
     // No report within the minute.
     browser.visit("/chat?subscribed=1#impatient").await;
-    let told = "document.getElementById('confirming').textContent.startsWith('Your payment is not confirmed yet.')";
-    browser.becomes(told, json!(true)).await;
+    let is_unconfirmed =
+        "document.getElementById('confirming').textContent.startsWith('Your payment is not confirmed yet.')";
+    browser.becomes(is_unconfirmed, json!(true)).await;
     assert!(browser.exact_text("#live").await.starts_with("Your payment is not confirmed yet."));
     assert!(!browser.sees("#offer").await);
     browser.close().await;

@@ -96,8 +96,8 @@ async fn a_refund_is_shown_with_its_date() {
         refund(&browser, id).await;
         browser.visit_result(id).await;
         browser.see_within(section, VERDICT).await;
-        let told = browser.text(sentence).await;
-        assert!(told.starts_with("Your payment was refunded on ") && told.contains(", 20"), "{told}");
+        let text = browser.text(sentence).await;
+        assert!(text.starts_with("Your payment was refunded on ") && text.contains(", 20"), "{text}");
         browser.inspect(name).await;
     }
     assert_eq!(browser.text("#problem-sentence").await, "Analysis failed. Your payment was returned.");

@@ -79,21 +79,21 @@ fn all_processes_share_the_limits_and_many_networks_have_one_too() {
 async fn customers_who_ask_at_once_are_asked_to_wait_a_moment_and_not_a_minute() {
     let sim = Simulator::new("quick");
     let limiter = UnknownIdLimiter::new("session", Limits::of_unknown_ids(3));
-    let (tell, told) = tokio::sync::watch::channel(());
+    let (answer, answered) = tokio::sync::watch::channel(());
     let ask = |number: usize| {
-        let mut told = told.clone();
+        let mut answered = answered.clone();
         let (limiter, sim) = (&limiter, &sim);
         async move {
             let asked = (format!("cs_test_at_once_{number:08}"), sim.world.now());
             let question = async move {
-                told.changed().await.expect("an answer");
+                answered.changed().await.expect("an answer");
                 Ok::<_, ()>(Some(()))
             };
             limiter.ask(&sim.world, (&asked.0, None, asked.1), question, |()| false).await.expect("an answer")
         }
     };
     let all = join_all((0..12).map(ask));
-    let (answers, ()) = tokio::join!(all, async { tell.send(()).expect("questions") });
+    let (answers, ()) = tokio::join!(all, async { answer.send(()).expect("questions") });
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::Known(())).count(), 9);
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::TooMany).count(), 3);
     assert_eq!(sim.world.state().unknown_ids.values().sum::<u32>(), 0, "known ids do not count");

@@ -234,7 +234,7 @@ fn no_dead_letter_goes_unheard() {
         assert!(matches!(mail(&sim), Mail::Dead { .. }), "{what}: {:?}", mail(&sim));
         let state = sim.world.state();
         let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
-        assert!(alerts.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: nobody was told");
+        assert!(alerts.any(|alert| alert.line.contains("DEAD LETTER")), "{what}: no alert");
         assert!(state.sent.is_empty(), "{what}");
         assert!(state.mail_calls.len() <= 6, "{what}: {} attempts", state.mail_calls.len());
         let mut alerts = state.alerts.iter().chain(&state.logged_alerts);

@@ -87,7 +87,7 @@ fn a_dispute_that_was_won_lets_the_delivery_go_on() {
 /// A payment that arrives after its sale has failed as not paid may go back before the verdict is ordered again.
 #[test]
 fn a_page_of_a_late_payment_that_went_back_says_so() {
-    for (change, told) in [
+    for (change, sentence) in [
         (PaymentChange::Refunded, texts::FAILED_AND_REFUNDED),
         (PaymentChange::DisputeOpened, texts::FAILED_AND_DISPUTED),
     ] {
@@ -102,7 +102,7 @@ fn a_page_of_a_late_payment_that_went_back_says_so() {
         sim.drain();
         let page = sim.page().unwrap();
         let body: Value = serde_json::from_str(page.body()).unwrap();
-        assert_eq!((page.status(), body["error"].as_str()), (500, Some(told)), "{change:?}");
+        assert_eq!((page.status(), body["error"].as_str()), (500, Some(sentence)), "{change:?}");
         assert_eq!(body["refunded_at"].is_string(), change == PaymentChange::Refunded, "{body}");
     }
 }
@@ -124,14 +124,14 @@ fn a_page_without_a_verdict_says_what_becomes_of_the_money() {
     sim.deadlines().unwrap();
     assert!(matches!(sim.sale().money(), Money::RefundAuthorised { .. }));
     assert_eq!(page(&sim), asks_again, "the page shows the date once the refund is confirmed");
-    for (change, told) in [
+    for (change, expected) in [
         (PaymentChange::DisputeOpened, (texts::FAILED_AND_DISPUTED.to_owned(), None)),
         (PaymentChange::DisputeWon, asks_again),
         (PaymentChange::Refunded, (texts::FAILED_AND_REFUNDED.to_owned(), None)),
     ] {
         sim.payment_changes(change);
         sim.drain();
-        assert_eq!(page(&sim), told, "{change:?}");
+        assert_eq!(page(&sim), expected, "{change:?}");
     }
 }
 
@@ -188,7 +188,7 @@ fn whichever_message_is_lost_the_sale_is_delivered_once() {
         }
         assert_eq!(sim.world.state().sent.len(), 1, "message {lost}");
         assert_eq!(sim.page().unwrap().status(), 200, "message {lost}");
-        assert_eq!(sim.world.state().alerts.len(), 1, "message {lost}: told once");
+        assert_eq!(sim.world.state().alerts.len(), 1, "message {lost}: alerted once");
     }
 }
 
@@ -245,7 +245,7 @@ fn a_sale_whose_webhook_never_came_is_found_within_a_day_and_delivered() {
     sim.drain();
     assert_eq!(sim.world.state().sent.len(), 1);
     assert_eq!(sim.reconcile().unwrap().unwrap(), Report { paid: 1, ..Report::default() });
-    assert_eq!(sim.world.state().alerts.len(), 1, "told once");
+    assert_eq!(sim.world.state().alerts.len(), 1, "alerted once");
 }
 
 #[test]

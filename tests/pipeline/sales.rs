@@ -260,17 +260,17 @@ fn a_verdict_that_every_dimension_opposes_is_sold_and_counted() {
 /// The page needs neither its record nor its message, so operators are told instead.
 #[test]
 fn what_a_page_cannot_record_or_queue_is_alerted() {
-    let told = |sim: &Simulator, channel, part: &str| {
+    let is_alerted = |sim: &Simulator, channel, part: &str| {
         sim.world.state().alerts.iter().any(|alert| alert.channel == channel && alert.line.contains(part))
     };
     let sim = Simulator::worked_off("quick", &quick("GREEN", "Demand is real and the format fits."));
     sim.world.plan(Plan::none().whenever("store.save", Fault::Fail));
     assert_eq!(sim.page().unwrap().status(), 200);
-    assert!(told(&sim, Channel::Ops, "retrieval not recorded"));
+    assert!(is_alerted(&sim, Channel::Ops, "retrieval not recorded"));
     let sim = Simulator::with_session(paid_session("cs_test_unusable_sale", "premium", Some(ADDRESS)));
     sim.world.plan(Plan::none().whenever("queue.send", Fault::Fail));
     assert_eq!(sim.page().unwrap().status(), 500);
-    assert!(told(&sim, Channel::Critical, "[SILENT-DROP] notice not queued"));
+    assert!(is_alerted(&sim, Channel::Critical, "[SILENT-DROP] notice not queued"));
 }
 
 /// Product Tiers VC-6, Audit Trail VC-4.

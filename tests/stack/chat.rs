@@ -81,13 +81,13 @@ async fn three_exchanges_are_free_and_the_fourth_is_an_offer() {
     let (first, text) = (id(), question());
     let answered = browser.ask(&first, &text).await;
     assert_eq!(answered.status, 200, "{}", answered.text);
-    let told = answered.json();
-    assert_eq!((&told["id"], &told["free_left"]), (&json!(first), &json!(2)));
-    assert_eq!(told["replies"][0]["voice"], "AETHER");
+    let answer = answered.json();
+    assert_eq!((&answer["id"], &answer["free_left"]), (&json!(first), &json!(2)));
+    assert_eq!(answer["replies"][0]["voice"], "AETHER");
     let again = browser.ask(&first, &text).await;
-    assert_eq!((again.status, again.json()["replies"].clone()), (200, told["replies"].clone()));
+    assert_eq!((again.status, again.json()["replies"].clone()), (200, answer["replies"].clone()));
     assert_eq!(browser.ask(&first, &question()).await.status, 409);
-    assert_eq!(browser.get(&format!("/api/chat/exchanges/{first}")).await.json()["replies"], told["replies"]);
+    assert_eq!(browser.get(&format!("/api/chat/exchanges/{first}")).await.json()["replies"], answer["replies"]);
     browser.ask(&id(), "Can I give my son two of my warfarin tablets?").await.assert_code(422, "blocked");
     for left in [1, 0] {
         let answered = browser.ask(&id(), &question()).await;
@@ -143,9 +143,9 @@ async fn a_reply_is_readable_while_the_model_writes_it_and_a_broken_stream_is_no
         let broken = json!({ "text": json!({ "reply": reply }).to_string(), "stream": stream });
         world.stack.faults("gemini", json!([broken])).await;
         let answered = browser.ask(&id(), &question()).await;
-        let told = answered.json();
-        assert_eq!((answered.status, told.get("apology")), (200, None), "{fault}: {}", answered.text);
-        assert_ne!(told["replies"][0]["text"], reply, "{fault}: the reply of another call");
+        let answer = answered.json();
+        assert_eq!((answered.status, answer.get("apology")), (200, None), "{fault}: {}", answered.text);
+        assert_ne!(answer["replies"][0]["text"], reply, "{fault}: the reply of another call");
     }
 }
 
@@ -165,12 +165,12 @@ async fn a_subscription_is_bought_on_the_page_and_gives_access() {
     let session = url.split('/').find(|part| part.starts_with("cs_")).expect("a session").to_owned();
     let session = session.split(['?', '#']).next().expect("its id");
     world.stack.control("stripe/pay", json!({ "session_id": session, "email": email() })).await;
-    let told = eventually("access to Pro", SOON, async || {
-        let told = browser.get("/api/chat/me").await.json();
-        (told["plan"] == "pro").then_some(told)
+    let account = eventually("access to Pro", SOON, async || {
+        let account = browser.get("/api/chat/me").await.json();
+        (account["plan"] == "pro").then_some(account)
     })
     .await;
-    assert!(told["paid_until"].is_string(), "{told}");
+    assert!(account["paid_until"].is_string(), "{account}");
     let answered = browser.ask(&id(), &question()).await;
     assert_eq!(answered.status, 200, "{}", answered.text);
     let voices: Vec<_> =

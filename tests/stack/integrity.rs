@@ -72,7 +72,7 @@ async fn what_is_new_is_digested_signed_and_verified() {
     assert_eq!(lines.len() as u64, next);
     assert!(lines.iter().all(|line| line["signature_ok"] == true), "{lines:?}");
     let others = oracle(&world, &["audit", "verify", "--head", &format!("{next}:{}", "0".repeat(64)), "--json"]);
-    assert_eq!(others.status.code(), Some(1), "a head that operators were told of and that is another now");
+    assert_eq!(others.status.code(), Some(1), "the head differs from the one that operators were alerted to");
 }
 
 /// A stream whose sale is not in the table is a finding, reported with all its records; a known one is reported

@@ -53,10 +53,11 @@ impl<'w> Subscriber<'w> {
     /// Waits until the customer sees this plan with an end of the paid period for which `fits` holds.
     async fn wait_for_plan(&self, plan: &str, what: &str, fits: impl Fn(Option<i64>) -> bool) -> Option<i64> {
         eventually(&format!("{plan}: {what}"), SOON, async || {
-            let told = self.browser.get("/api/chat/me").await.json();
-            let until =
-                told["paid_until"].as_str().map(|until| until.parse::<jiff::Timestamp>().expect("a time").as_second());
-            (told["plan"] == plan && fits(until)).then_some(until)
+            let account = self.browser.get("/api/chat/me").await.json();
+            let until = account["paid_until"]
+                .as_str()
+                .map(|until| until.parse::<jiff::Timestamp>().expect("a time").as_second());
+            (account["plan"] == plan && fits(until)).then_some(until)
         })
         .await
     }
@@ -132,20 +133,20 @@ async fn an_invoice_that_nobody_pays_ends_the_access() {
 async fn a_late_retry_restores_the_access_even_if_its_event_is_lost() {
     let world = World::alone().await;
     move_clock(&world, -40).await;
-    let (told, lost) = (Subscriber::buy(&world).await, Subscriber::buy(&world).await);
-    for subscriber in [&told, &lost] {
+    let (reported, unreported) = (Subscriber::buy(&world).await, Subscriber::buy(&world).await);
+    for subscriber in [&reported, &unreported] {
         subscriber.until_known().await;
         subscriber.has("free", "the grace is over").await;
         subscriber.play("fail_invoice", false).await;
     }
     move_clock(&world, 10).await;
-    told.play("renew", false).await;
-    lost.play("renew", true).await;
+    reported.play("renew", false).await;
+    unreported.play("renew", true).await;
     let is_paid = |until: Option<i64>| until > Some(now());
-    told.wait_for_plan("chat", "its event restores the access", is_paid).await;
-    lost.has("free", "its event is lost").await;
+    reported.wait_for_plan("chat", "its event restores the access", is_paid).await;
+    unreported.has("free", "its event is lost").await;
     world.aws.invoke("ReconcileFunctionName", &json!({})).await;
-    lost.wait_for_plan("chat", "the comparison restores the access", is_paid).await;
+    unreported.wait_for_plan("chat", "the comparison restores the access", is_paid).await;
     world.stack.control("reset", json!({})).await;
 }
 

@@ -85,7 +85,7 @@ fn failed_copies_raise_alarms(template: &Template) -> Vec<String> {
         let alarms = template.of_type("AWS::CloudWatch::Alarm");
         let alarm = alarms.iter().map(|(_, alarm)| *alarm).find(watches);
         if alarm.is_none_or(|alarm| alarm["Condition"] != "HasCopy") {
-            found.push(format!("{id}: nobody is told of failed copies"));
+            found.push(format!("{id}: no alarm on failed copies"));
         }
     }
     found
@@ -95,9 +95,9 @@ fn failed_copies_raise_alarms(template: &Template) -> Vec<String> {
 fn a_copy_that_fails_raises_an_alarm() {
     let rule = failed_copies_raise_alarms;
     let audit = |rest: &str| property("AuditCopyFailedAlarm", rest);
-    assert_rule(rule, set(&audit("Dimensions/2/Value"), json!("copies")), "AuditBucket: nobody is told");
-    assert_rule(rule, set(&audit("MetricName"), json!("ReplicationLatency")), "AuditBucket: nobody is told");
-    assert_rule(rule, remove("/Resources/DigestsCopyFailedAlarm/Condition"), "DigestsBucket: nobody is told");
+    assert_rule(rule, set(&audit("Dimensions/2/Value"), json!("copies")), "AuditBucket: no alarm");
+    assert_rule(rule, set(&audit("MetricName"), json!("ReplicationLatency")), "AuditBucket: no alarm");
+    assert_rule(rule, remove("/Resources/DigestsCopyFailedAlarm/Condition"), "DigestsBucket: no alarm");
 }
 
 /// The role reads versions of the three buckets, writes to their copies, and removes only from the archive's.

@@ -51,8 +51,8 @@ fn digests_are_one_functions(template: &Template) -> Vec<String> {
     expect(template.resource("DigestKey")["DeletionPolicy"] == "RetainExceptOnCreate", "the key goes with the stack");
     let log = template.resource("AuditBucket");
     let notice = &log["Properties"]["NotificationConfiguration"]["QueueConfigurations"][0];
-    expect(target(&notice["Queue"]) == Some("LogNoticesQueue"), "nobody is told what is new in the log");
-    expect(notice["Event"] == "s3:ObjectCreated:*", "some of what is new is not told");
+    expect(target(&notice["Queue"]) == Some("LogNoticesQueue"), "no queue gets notices of new records");
+    expect(notice["Event"] == "s3:ObjectCreated:*", "some new records have no notice");
     expect(notice["Filter"].is_null(), "only a part of the log is digested");
     expect(list(&log["DependsOn"]).iter().any(|id| **id == "LogNoticesQueuePolicy"), "the queue refuses the bucket");
     let runs = template.resource("AuditDigestFunction")["Properties"]["Events"].clone();
@@ -165,7 +165,7 @@ fn digests_are_made_hourly_by_one_function_that_alone_can_sign_and_store_them() 
     finds(remove("/Resources/AuditBucket/DependsOn"), "refuses the bucket");
     finds(
         change("AuditBucket", "NotificationConfiguration/QueueConfigurations/0/Event", "s3:ObjectCreated:Copy"),
-        "is not told",
+        "have no notice",
     );
     finds(change("AuditDigestFunction", "Events/Hourly/Properties/Schedule", "rate(1 day)"), "not hourly");
 }

@@ -225,11 +225,11 @@ fn only_one_of_two_stacks_watches_the_mailbox() {
 #[test]
 fn every_drill_is_played() {
     let runbook = read("infra/runbook.md");
-    let told: Vec<&str> =
+    let drills: Vec<&str> =
         runbook.lines().filter_map(|line| line.strip_prefix("Drill: `")?.strip_suffix("`.")).collect();
     let source = read("tests/stack/drills.rs");
     let played: Vec<&str> =
         source.split("#[tokio::test]\nasync fn ").skip(1).filter_map(|rest| rest.split('(').next()).collect();
-    assert_eq!(told, played, "infra/runbook.md, and the tests in tests/stack/drills.rs, in the same order");
-    assert!(told.len() >= 13, "{}", told.len());
+    assert_eq!(drills, played, "infra/runbook.md, and the tests in tests/stack/drills.rs, in the same order");
+    assert!(drills.len() >= 13, "{}", drills.len());
 }

@@ -60,16 +60,17 @@ fn alerts_are_sent_once(template: &Template) -> Vec<String> {
         let policies = list(&role["Properties"]["Policies"]);
         let statements = || policies.iter().flat_map(|policy| list(&policy["PolicyDocument"]["Statement"]));
         let allows = |statement: &Value, action: &str| list(&statement["Action"]).iter().any(|it| **it == action);
-        let notes = |statement: &Value| {
+        let records = |statement: &Value| {
             let keys = list(&statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]);
             let open = keys.is_empty() || keys.iter().any(|key| **key == "ALERT#*");
             allows(statement, "dynamodb:PutItem")
                 && list(&statement["Resource"]).into_iter().any(|it| target(it) == Some("Table"))
                 && open
         };
-        if statements().any(|it| allows(it, "sns:Publish")) && !statements().any(notes) {
-            found
-                .push(format!("{id}: may tell alerts and may not note them under ALERT#*, so storms are told by each"));
+        if statements().any(|it| allows(it, "sns:Publish")) && !statements().any(records) {
+            found.push(format!(
+                "{id}: may publish alerts and may not record them under ALERT#*, so each process announces a storm"
+            ));
         }
     }
     found
@@ -79,5 +80,5 @@ fn alerts_are_sent_once(template: &Template) -> Vec<String> {
 fn a_role_that_publishes_alerts_can_record_them_for_the_others() {
     let rule = alerts_are_sent_once;
     let keys = "Policies/0/PolicyDocument/Statement/2/Condition/ForAllValues:StringLike/dynamodb:LeadingKeys";
-    assert_rule(rule, change("BootProbeRole", keys, json!(["NOTE#boot-probe"])), "BootProbeRole: may tell alerts");
+    assert_rule(rule, change("BootProbeRole", keys, json!(["NOTE#boot-probe"])), "BootProbeRole: may publish alerts");
 }

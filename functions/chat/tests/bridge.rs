@@ -75,8 +75,8 @@ fn post(world: &World, n: u64, text: &str, cookie: &str) -> Reply {
 }
 
 fn thread(world: &World, cookie: &str) -> Vec<(String, String)> {
-    let told = body(&get(world, "/api/chat/bridge/messages", cookie));
-    let messages = told["messages"].as_array().unwrap().iter();
+    let thread = body(&get(world, "/api/chat/bridge/messages", cookie));
+    let messages = thread["messages"].as_array().unwrap().iter();
     messages.map(|it| (it["from"].as_str().unwrap().to_owned(), it["text"].as_str().unwrap().to_owned())).collect()
 }
 

@@ -40,12 +40,12 @@ impl Life {
 
     fn take(&mut self, n: u64, reply: Option<Reply>) -> Option<u16> {
         let reply = reply?;
-        let told = body(&reply);
+        let answer = body(&reply);
         if reply.status() == 200 {
-            if told["apology"] == true {
+            if answer["apology"] == true {
                 self.apologies.insert(n);
             } else {
-                self.replies.entry(n).or_default().insert(told["replies"].to_string());
+                self.replies.entry(n).or_default().insert(answer["replies"].to_string());
             }
         }
         Some(reply.status())
@@ -75,8 +75,8 @@ impl Life {
         assert_eq!(counted, answered, "{what}: as many are counted as were answered");
         assert_eq!(account.unlogged().count(), 0, "{what}: the memory lacks a reply");
         let log: BTreeSet<_> = state.log.values().collect();
-        let told = log.iter().filter(|line| line.contains(r#""status":"ANSWERED""#)).count();
-        assert_eq!(told, answered, "{what}: a reply has one record");
+        let records = log.iter().filter(|line| line.contains(r#""status":"ANSWERED""#)).count();
+        assert_eq!(records, answered, "{what}: a reply has one record");
     }
 }
 
@@ -327,9 +327,9 @@ fn one_id_sent_twenty_times_at_once_is_one_exchange() {
     let life = Life::new();
     let requests = (0..20).map(|_| asking(1, QUESTION, &life.cookie)).collect();
     let replies = parallel(&life.world, requests);
-    let told: BTreeSet<_> =
+    let bodies: BTreeSet<_> =
         replies.iter().filter(|reply| reply.status() == 200).map(|reply| reply.body().to_owned()).collect();
-    assert_eq!(told.len(), 1);
+    assert_eq!(bodies.len(), 1);
     assert!(replies.iter().all(|reply| matches!(reply.status(), 200 | 202)));
     assert_eq!(life.world.state().prompts.len(), 1);
     assert_eq!(body(&get(&life.world, "/api/chat/me", &life.cookie))["free_left"], 2);

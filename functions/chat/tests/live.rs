@@ -107,9 +107,9 @@ fn visible_of(plan: Option<PaidPlan>, question: &str, replies: &[&str]) -> Vec<V
     let read = |(sealed, until): (String, Timestamp)| {
         assert_eq!(until, asked_at.plus(settings().lease), "a beginning expires with the claim");
         world.state().beginnings.values_mut().for_each(|stored| stored.clone_from(&sealed));
-        let told = body(&get(&world, PATH, &cookie));
+        let answer = body(&get(&world, PATH, &cookie));
         let notice = authority::evaluate(question, None).notice().map_or(Value::Null, Value::from);
-        assert!(told["replies"].is_null() || told["notice"] == notice, "{told}");
+        assert!(answer["replies"].is_null() || answer["notice"] == notice, "{answer}");
         begun(&world, &cookie)
     };
     written.into_iter().map(read).collect()

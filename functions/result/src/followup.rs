@@ -109,12 +109,15 @@ mod tests {
 
     #[test]
     fn a_followup_has_the_sentence_of_its_state_if_nobody_looks_into_it() {
-        let told = |shown| Value::Object(ordered(shown));
+        let fields = |shown| Value::Object(ordered(shown));
         let retried = Shown::Other(Reply::json(202, &json!({})), Some("It is tried again.".to_owned()));
-        assert_eq!(told(retried), json!({ STATUS: "pending", MESSAGE: "It is tried again." }));
-        assert_eq!(told(replies::erased().into()), json!({ STATUS: "pending" }));
-        assert_eq!(told(replies::failed(&Money::Kept)), json!({ STATUS: "failed" }));
+        assert_eq!(fields(retried), json!({ STATUS: "pending", MESSAGE: "It is tried again." }));
+        assert_eq!(fields(replies::erased().into()), json!({ STATUS: "pending" }));
+        assert_eq!(fields(replies::failed(&Money::Kept)), json!({ STATUS: "failed" }));
         let refunded = Money::Refunded { at: Timestamp::from_seconds(0) };
-        assert_eq!(told(replies::failed(&refunded)), json!({ STATUS: "failed", MESSAGE: texts::FAILED_AND_REFUNDED }));
+        assert_eq!(
+            fields(replies::failed(&refunded)),
+            json!({ STATUS: "failed", MESSAGE: texts::FAILED_AND_REFUNDED })
+        );
     }
 }

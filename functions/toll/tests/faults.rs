@@ -100,7 +100,7 @@ impl Life {
             let mut alerts = state.alerts.iter().chain(&state.logged_alerts);
             let is_raised = alerts.any(|alert| alert.line.contains(found.id().reference()));
             let is_owed = matches!(found.stage(), Stage::Owed { .. });
-            assert!(is_raised || !is_owed, "{what}: money that is owed, and nobody was told");
+            assert!(is_raised || !is_owed, "{what}: money is owed, and no alert says so");
         }
     }
 }

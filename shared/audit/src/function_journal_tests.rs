@@ -57,7 +57,7 @@ fn whatever_breaks_the_record_is_written_once_and_the_alert_raised() {
         assert_eq!(lines(&world), expected, "{what}");
         let alerted = world.state().alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
         let lost = world.state().logged_alerts.iter().filter(|alert| alert.line.ends_with("one")).count();
-        assert!(alerted + lost >= 1, "{what}: nobody was told");
+        assert!(alerted + lost >= 1, "{what}: no alert");
         let left = run(journal(&world).load::<u32>()).unwrap().unwrap().value;
         assert!(!left.has_outbox(), "{what}");
     }
@@ -266,7 +266,7 @@ fn however_long_the_log_is_down_the_function_goes_on_and_the_log_tells_what_was_
     for number in 2..=150 {
         assert_eq!(run(look(&world, 5_000)).unwrap().unwrap(), number, "the memory is kept");
     }
-    assert_eq!((alerts(&world, "not written"), alerts(&world, "left out")), (1, 1), "told once, not every minute");
+    assert_eq!((alerts(&world, "not written"), alerts(&world, "left out")), (1, 1), "alerted once, not every minute");
     world.plan(Plan::none());
     assert_eq!(run(look(&world, 5_000)).unwrap().unwrap(), 151);
     let clear = world.state().alerts.iter().find(|alert| alert.line.contains("takes records again")).cloned();

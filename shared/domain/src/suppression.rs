@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(decide(Severity::Critical, "a"), Decision::Send);
         assert_eq!(decide(Severity::Critical, "b"), Decision::Send);
         assert_eq!(decide(Severity::Critical, "a"), Decision::Suppress(1));
-        assert_eq!(decide(Severity::Error, "c"), Decision::Suppress(1), "the error was told already");
+        assert_eq!(decide(Severity::Error, "c"), Decision::Suppress(1), "the error was announced already");
     }
 
     #[test]

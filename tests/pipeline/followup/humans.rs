@@ -111,8 +111,8 @@ fn one_whose_text_or_first_verdict_is_lost_fails_and_is_a_humans() {
         assert_eq!(child(&sim).open_work().map(|open| open.work), Some(Work::Failed));
         assert_eq!((prompts(&sim), mails(&sim).len()), (1, 1), "nothing is made");
         let state = sim.world.state();
-        let told = state.alerts.iter().filter(|alert| alert.line.starts_with("[ORACLE-VERDICT] CRITICAL | "));
-        assert_eq!(told.count(), 1, "{:?}", state.alerts);
+        let critical = state.alerts.iter().filter(|alert| alert.line.starts_with("[ORACLE-VERDICT] CRITICAL | "));
+        assert_eq!(critical.count(), 1, "{:?}", state.alerts);
     }
 }
 
@@ -137,9 +137,9 @@ fn a_declined_one_says_who_helps_and_no_money_goes_back_by_itself() {
     }
     assert!(sim.world.state().refunds.is_empty() && *child(&sim).money() == Money::Kept);
     let alerts = &sim.world.state().alerts;
-    let told =
+    let about_followup =
         alerts.iter().filter(|alert| alert.line.contains("| AUTHORITY | ") && alert.line.contains("-followup | "));
-    assert_eq!(told.count(), 1, "{alerts:?}");
+    assert_eq!(about_followup.count(), 1, "{alerts:?}");
 }
 
 #[test]
@@ -154,8 +154,12 @@ fn what_becomes_of_the_payment_becomes_of_the_followup() {
     assert!(matches!(child(&sim).money(), Money::Refunded { .. }));
     assert_eq!((mails(&sim).len(), child(&sim).open_work()), (1, None), "nothing is made for money that went back");
     let page = shown(&sim);
-    let told = (&page["followup_status"], &page["followup_message"]);
-    assert_eq!(told, (&json!("failed"), &json!(domain::texts::FAILED_AND_REFUNDED)), "nobody looks into it");
+    let state_and_message = (&page["followup_status"], &page["followup_message"]);
+    assert_eq!(
+        state_and_message,
+        (&json!("failed"), &json!(domain::texts::FAILED_AND_REFUNDED)),
+        "nobody looks into it"
+    );
     assert_eq!(posts(&sim, "And in Halifax?").unwrap().status(), 409);
 }
 
@@ -183,8 +187,8 @@ fn a_refund_that_stripe_has_not_reported_stops_the_order_and_the_mail_of_the_fol
         }
         assert_eq!(*child(&sim).money(), Money::Kept);
         let lines: Vec<String> = sim.world.state().alerts.iter().map(|alert| alert.line.clone()).collect();
-        let told = lines.iter().filter(|line| line.contains("-followup | a follow-up that is not finished waits"));
-        assert_eq!(told.count(), 2, "{lines:?}");
+        let waiting = lines.iter().filter(|line| line.contains("-followup | a follow-up that is not finished waits"));
+        assert_eq!(waiting.count(), 2, "{lines:?}");
         assert!(lines.iter().all(|line| !line.contains("message sent again")), "{lines:?}");
         let by = Operator::parse("dana", Some("asked for it")).unwrap();
         let (journal, followup) = (sim.journal(), sim.session.followup());

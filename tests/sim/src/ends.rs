@@ -99,7 +99,7 @@ pub(crate) fn end(state: &State, customer: &Customer, at: Whereabouts, is_refuse
         // Stripe's report about the money of its session ends it.
         Err(open) if is_stopped && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => Ok(End::RefundUnderWay),
         Err(open) if is_refused && [Rule::EndsInTime, Rule::Orphaned].contains(&open.rule) => {
-            case.told("[ORACLE-DEADLINES]").map(|()| End::QueueRefuses)
+            case.require_alert("[ORACLE-DEADLINES]").map(|()| End::QueueRefuses)
         }
         end => end,
     }
@@ -128,7 +128,7 @@ impl Case<'_> {
         self.state.alerts.iter().chain(&self.state.logged_alerts)
     }
 
-    fn told(&self, what: &str) -> Result<(), Violation> {
+    fn require_alert(&self, what: &str) -> Result<(), Violation> {
         let known = self.alerts().any(|alert| self.is_named(&alert.line) && alert.line.contains(what));
         Rule::HumanAlerted.require(known, || format!("no alert names the sale ({what})"))
     }
@@ -141,7 +141,7 @@ impl Case<'_> {
 
     /// Whether the sale is on this list for humans, with an alert.
     fn before_a_human(&self, what: &str, list: Work, end: End) -> Result<End, Violation> {
-        self.told(what)?;
+        self.require_alert(what)?;
         self.listed(list)?;
         Ok(end)
     }
@@ -180,7 +180,7 @@ impl Case<'_> {
             Money::RefundFailed { .. } => {
                 return self.before_a_human("REFUND", Work::RefundFailed, End::RefundFailed);
             }
-            Money::Disputed { .. } => return self.told("DISPUTE").map(|()| End::Disputed),
+            Money::Disputed { .. } => return self.require_alert("DISPUTE").map(|()| End::Disputed),
         }
         match self.sale.fulfilment() {
             Fulfilment::InReview { .. } => self.before_a_human("[ORACLE-QUARANTINE] CRITICAL", Work::Review, End::Held),
@@ -198,7 +198,8 @@ impl Case<'_> {
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } if self.sale.model_wait().is_some() => {
                 // An open circuit stops many sales and is alerted once.
                 let circuit = self.alerts().any(|alert| alert.line.contains("| CIRCUIT |"));
-                self.told("[ORACLE-VERDICT]").or_else(|untold| if circuit { Ok(()) } else { Err(untold) })?;
+                self.require_alert("[ORACLE-VERDICT]")
+                    .or_else(|violation| if circuit { Ok(()) } else { Err(violation) })?;
                 if self.at == Whereabouts::Nowhere {
                     return Err(Rule::Orphaned.broken("the verdict is to be tried again, and has no message"));
                 }
@@ -214,7 +215,7 @@ impl Case<'_> {
     /// waits for people first.
     fn declined(&self) -> Result<End, Violation> {
         if self.sale.is_declined_for_good() {
-            return self.told("[ORACLE-VERDICT] CRITICAL").map(|()| End::Declined);
+            return self.require_alert("[ORACLE-VERDICT] CRITICAL").map(|()| End::Declined);
         }
         let end = self.before_a_human("[ORACLE-VERDICT] CRITICAL", Work::Declined, End::Declined)?;
         if self.sale.declined().is_some_and(domain::sale::Declined::is_for_humans) {
@@ -243,7 +244,7 @@ impl Case<'_> {
     }
 
     fn unusable(&self) -> Result<End, Violation> {
-        self.told("[SILENT-DROP] session=")?;
+        self.require_alert("[SILENT-DROP] session=")?;
         match self.sale.notice() {
             Mail::Retrying { .. } => self.waits(),
             Mail::Sending { progress, .. } if progress.failures.len() > 1 => self.waits(),
@@ -265,12 +266,12 @@ impl Case<'_> {
                 Err(self.left("delivered, and not archived"))
             }
             Mail::Sent { .. } => Ok(End::Delivered),
-            Mail::NoAddress => self.told("no e-mail address").map(|()| End::PageOnly),
+            Mail::NoAddress => self.require_alert("no e-mail address").map(|()| End::PageOnly),
             Mail::Dead { .. } => self.before_a_human("DEAD LETTER", Work::DeadLetter, End::MailUndecided),
             Mail::Unknown { .. } => {
                 self.before_a_human("[ORACLE-EMAIL] CRITICAL", Work::UnknownMail, End::MailUndecided)
             }
-            Mail::Held => self.told("[ORACLE-QUARANTINE] CRITICAL").map(|()| End::Held),
+            Mail::Held => self.require_alert("[ORACLE-QUARANTINE] CRITICAL").map(|()| End::Held),
             Mail::Retrying { .. } => self.waits(),
             Mail::NotOrdered => Err(self.left("no mail was ever ordered")),
             Mail::Ordered => Err(self.left("the mail is ordered, and nothing more")),
@@ -281,7 +282,7 @@ impl Case<'_> {
 
     /// The spec's schedule alone takes 2 h 35 min, and operators hear of every failure but the first.
     fn waits(&self) -> Result<End, Violation> {
-        self.told("[ORACLE-EMAIL] ERROR")?;
+        self.require_alert("[ORACLE-EMAIL] ERROR")?;
         if self.at == Whereabouts::Nowhere {
             return Err(Rule::Orphaned.broken("the mail is to be tried again, and has no message"));
         }

@@ -27,11 +27,11 @@ fn each_check_alerts_once_when_it_fails_and_once_when_it_recovers() {
     assert_eq!(alerts_after(&world, &[]), []);
     let gemini = (Channel::Critical, "Gemini: refused".to_owned());
     assert_eq!(alerts_after(&world, &["Gemini"]), [gemini]);
-    assert_eq!(alerts_after(&world, &["Gemini"]), [], "told already");
+    assert_eq!(alerts_after(&world, &["Gemini"]), [], "alerted already");
     let table = (Channel::Critical, "table: refused".to_owned());
     assert_eq!(alerts_after(&world, &["Gemini", "table"]), [table]);
     let works = (Channel::Critical, "Gemini: works again".to_owned());
-    assert_eq!(alerts_after(&world, &["table"]), [works], "told to the operator who was woken");
+    assert_eq!(alerts_after(&world, &["table"]), [works], "the operator who was woken hears of the end");
 }
 
 /// Only a check that was made shows that its subject works again.

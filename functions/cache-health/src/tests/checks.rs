@@ -26,9 +26,9 @@ fn the_second_failed_probe_alerts_and_recovery_is_announced() {
     assert_eq!((alerts.len(), alerts[0].channel), (1, Channel::Critical));
     let (head, detail) = alerts[0].line.split_once(" | HEALTH_PROBE | ").unwrap();
     assert!(head.starts_with("[ORACLE-CACHE-ALERT] CRITICAL | 2026-04-15T"), "{head}");
-    let told =
+    let expected =
         "service | service unreachable: 2 consecutive probes failed, no answer, last at 2026-04-15T08:02:00.000Z";
-    assert_eq!(detail, told);
+    assert_eq!(detail, expected);
     stage.alerts();
     stage.check();
     assert_eq!(stage.alerts(), Vec::<String>::new(), "not every minute");

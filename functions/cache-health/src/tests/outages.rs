@@ -38,16 +38,16 @@ fn an_unreadable_cache_fails_at_once_and_alerts_at_the_second_check() {
 fn an_outage_that_begins_again_within_a_minute_alerts_again() {
     let mut stage = Stage::new();
     stage.settings.failures_critical = 1;
-    let mut told = Vec::new();
+    let mut alerts = Vec::new();
     for works in [false, true, false] {
         stage.site.0.store(works, Ordering::Relaxed);
         stage.world.plan(if works { Plan::none() } else { Plan::none().whenever("cache.totals", Fault::Fail) });
         stage.world.advance(Duration::from_secs(29));
         testkit::run(stage.runs(When::Now)).unwrap().unwrap();
-        told.push(stage.alerts());
+        alerts.push(stage.alerts());
     }
-    assert_eq!(told.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2], "{told:?}");
-    assert!(told[1].iter().all(|line| line.contains("| ok:")), "{told:?}");
+    assert_eq!(alerts.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2], "{alerts:?}");
+    assert!(alerts[1].iter().all(|line| line.contains("| ok:")), "{alerts:?}");
     assert!(stage.world.state().held_back_alerts.is_empty());
 }
 

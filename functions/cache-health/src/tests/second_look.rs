@@ -176,14 +176,14 @@ fn a_new_list_puts_what_an_older_one_let_through_before_operators_and_tells_of_w
         );
         assert!(stage.world.state().quarantine.is_empty(), "{what}");
         // A storm withholds errors, and this alert alone names the sale.
-        let told = |severity: &str, part: &str| {
+        let count_alerts = |severity: &str, part: &str| {
             let state = stage.world.state();
             let raised = state.alerts.iter().chain(&state.held_back_alerts).chain(&state.logged_alerts);
             let start = format!("[ORACLE-FILTER] {severity} | ");
             let raised = raised.filter(|alert| alert.line.starts_with(&start) && alert.line.contains("SECOND_LOOK"));
             raised.filter(|alert| alert.line.contains(part)).count()
         };
-        assert!(told("CRITICAL", "holds back") >= 1 && told("WARN", "replaces") >= 1, "{what}");
+        assert!(count_alerts("CRITICAL", "holds back") >= 1 && count_alerts("WARN", "replaces") >= 1, "{what}");
         let log = stage.world.state().log.values().filter(|line| line.contains("archive_second_look")).count();
         assert_eq!(log, 1, "{what}");
     };

@@ -42,10 +42,10 @@ fn vc_9_three_are_free_and_the_fourth_is_an_offer() {
     for n in 1..=3 {
         let reply = ask(&world, n, QUESTION, &cookie);
         assert_eq!(reply.status(), 200, "{}", reply.body());
-        let told = body(&reply);
-        assert_eq!((&told["id"], &told["free_left"]), (&json!(id(n)), &json!(3 - n)));
-        assert_eq!(told["replies"][0]["voice"], "AETHER");
-        assert!(told["replies"][0]["text"].as_str().unwrap().contains(&format!("reply {n}")));
+        let answer = body(&reply);
+        assert_eq!((&answer["id"], &answer["free_left"]), (&json!(id(n)), &json!(3 - n)));
+        assert_eq!(answer["replies"][0]["voice"], "AETHER");
+        assert!(answer["replies"][0]["text"].as_str().unwrap().contains(&format!("reply {n}")));
     }
     let fourth = ask(&world, 4, QUESTION, &cookie);
     assert_eq!((fourth.status(), &body(&fourth)["code"]), (402, &json!("subscribe")));
@@ -123,10 +123,10 @@ fn a_reply_that_fails_is_made_again_once_then_apologised_for_and_not_counted() {
 fn pro_has_two_views_with_the_same_guarantees() {
     let (world, cookie) = subscribed(PaidPlan::Pro);
     let reply = ask(&world, 1, QUESTION, &cookie);
-    let told = body(&reply);
-    let voices: Vec<_> = told["replies"].as_array().unwrap().iter().map(|said| said["voice"].clone()).collect();
-    assert_eq!(voices, [json!("first view"), json!("second view")], "{told}");
-    assert!(told.get("free_left").is_none());
+    let answer = body(&reply);
+    let voices: Vec<_> = answer["replies"].as_array().unwrap().iter().map(|said| said["voice"].clone()).collect();
+    assert_eq!(voices, [json!("first view"), json!("second view")], "{answer}");
+    assert!(answer.get("free_left").is_none());
     assert_eq!(world.state().prompts.len(), 2);
     world.state().answers.extend([Ok(said("The CSDM says so.")), Ok(said("The CSDM says so."))]);
     let reply = ask(&world, 2, QUESTION, &cookie);

@@ -218,10 +218,10 @@ fn sources_of_help_that_may_not_have_gone_are_a_critical_alert() {
     looks(&world, MOST_FAILURES, "an unknown outcome stops no run");
     assert_eq!(outcomes(&world), ["unknown"]);
     let state = world.state();
-    let told: Vec<&str> = state.alerts.iter().map(|alert| alert.line.as_str()).collect();
-    let is_told =
+    let alerts: Vec<&str> = state.alerts.iter().map(|alert| alert.line.as_str()).collect();
+    let is_of_help =
         |line: &&str| line.contains("] CRITICAL | ") && line.contains("sources of help may or may not have gone");
-    assert!(told.iter().any(is_told), "{told:?}");
+    assert!(alerts.iter().any(is_of_help), "{alerts:?}");
 }
 
 /// The answer was claimed, and then the text can no longer be read. The next disclosure of the sender is answered.
@@ -279,8 +279,8 @@ fn the_sources_of_help_do_not_wait_for_the_announcement() {
         assert!(is_inquiry(&world, "m1") && saved_state(&world).at_hand.len() == 1, "it is still to be announced");
         world.plan(Plan::none());
         looks(&world, 3, "the announcement follows");
-        let told = world.state().broadcasts.clone();
-        assert_eq!(told, ["Incoming: from stranger@example.com — subject: Hello"]);
+        let announced = world.state().broadcasts.clone();
+        assert_eq!(announced, ["Incoming: from stranger@example.com — subject: Hello"]);
         assert_eq!((answers(&world).len(), recorded(&world).len(), saved_state(&world).at_hand.len()), (helped, 1, 0));
         assert_eq!(outcomes(&world).len(), 1);
     }

@@ -10,7 +10,7 @@ fn holds(world: &World, what: &str) {
         look(world, &format!("later {number}")).expect(what).expect(what);
         assert!(world.state().sent.len() <= 1, "{what}: sent twice");
     }
-    assert!(!world.state().broadcasts.is_empty(), "{what}: nobody was told");
+    assert!(!world.state().broadcasts.is_empty(), "{what}: no announcement");
     let sale = world.state().sales[&session()].0.clone();
     assert_eq!(sale.waiting_replies().count(), 1, "{what}");
     // A record that the log did not accept waits in the sale for the deadlines function, as any other does.

@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn a_report_of_copies_names_its_last_digest() {
-        let told = missing_records(Some("2026-12-01T00:41:07.000Z"));
-        assert!(told.contains("the digest of 2026-12-01 00:41 UTC: records that no digest had then"), "{told}");
+        let sentence = missing_records(Some("2026-12-01T00:41:07.000Z"));
+        assert!(sentence.contains("the digest of 2026-12-01 00:41 UTC: records that no digest had then"), "{sentence}");
         assert!(missing_records(None).contains("every record is missing"));
     }
 

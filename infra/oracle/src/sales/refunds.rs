@@ -306,16 +306,16 @@ mod tests {
         let (paid, followup) = (session.id.clone(), session.id.followup());
         let world = World::at(Timestamp::from_seconds(0));
         world.state().sessions.insert(paid, session);
-        let told = || before_sending(&run(refunds_at_stripe(&world, &world, &followup)).unwrap(), false);
-        assert!(told().contains("no refund of it: send the money"), "{}", told());
+        let advice = || before_sending(&run(refunds_at_stripe(&world, &world, &followup)).unwrap(), false);
+        assert!(advice().contains("no refund of it: send the money"), "{}", advice());
         for (status, is_named) in [(RefundStatus::Failed, false), (RefundStatus::Pending, true)] {
             let id = ObjectId::parse("re_1").unwrap();
             let made = MadeRefund { id, amount: Some(500), status, key: None };
             world.state().refunds.push((payment.clone(), made));
-            assert_eq!(told().contains("(re_1): do not send"), is_named, "{status:?}: {}", told());
+            assert_eq!(advice().contains("(re_1): do not send"), is_named, "{status:?}: {}", advice());
         }
         world.plan(Plan::none().whenever("ledger.refunds", Fault::Fail));
-        assert!(told().contains("(the payment provider is unavailable: planned fault): look there"), "{}", told());
+        assert!(advice().contains("(the payment provider is unavailable: planned fault): look there"), "{}", advice());
     }
 
     /// A refund bounced, and the customer disputed the payment.
@@ -333,10 +333,10 @@ mod tests {
             let mut sale = Sale::ordered(session.clone(), at);
             sale.payment_reported(&PaymentId::parse("pi_1").unwrap(), &dispute, charge, at).unwrap();
             world.state().sales.insert(session.clone(), (sale, 1));
-            let told =
+            let advice =
                 before_sending(&Ok(Vec::new()), run(taken_by_dispute(&world, &session.followup())).unwrap().unwrap());
-            assert_eq!(told.contains("do not send it"), is_taken, "{status:?}: {told}");
-            assert_eq!(told.contains("send the money, if you have not"), !is_taken, "{status:?}: {told}");
+            assert_eq!(advice.contains("do not send it"), is_taken, "{status:?}: {advice}");
+            assert_eq!(advice.contains("send the money, if you have not"), !is_taken, "{status:?}: {advice}");
         }
     }
 

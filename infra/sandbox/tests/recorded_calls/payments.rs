@@ -211,16 +211,16 @@ async fn disputes_are_opened_updated_listed_and_sent_as_events() {
         world.control("stripe/dispute", json!({"payment_intent": payment, "status": "warning_needs_response"})).await;
     assert_eq!((status, &inquiry["is_charge_refundable"], &inquiry["amount"]), (200, &json!(true), &json!(500)));
     // Each call's events are delivered beside those of the next one.
-    let mut told = async || deliveries(&mut receiver, 1).await.remove(0);
+    let mut next_event = async || deliveries(&mut receiver, 1).await.remove(0);
     let event = |kind: &str, status: &str| (kind.to_owned(), status.to_owned());
-    assert_eq!(told().await, event("charge.dispute.created", "warning_needs_response"));
+    assert_eq!(next_event().await, event("charge.dispute.created", "warning_needs_response"));
     let escalated = json!({"id": inquiry["id"], "status": "needs_response", "due_by": 1_900_000_000});
     assert_eq!(world.control("stripe/dispute", escalated).await.0, 200);
-    assert_eq!(told().await, event("charge.dispute.updated", "needs_response"));
+    assert_eq!(next_event().await, event("charge.dispute.updated", "needs_response"));
     let (status, refused) = read(world.stripe_post("refunds", &[("payment_intent", payment.as_str().unwrap())])).await;
     assert_eq!((status, &refused["error"]["code"]), (400, &json!("charge_disputed")));
     assert_eq!(world.control("stripe/dispute", json!({"id": inquiry["id"], "status": "won"})).await.0, 200);
-    assert_eq!(told().await, event("charge.dispute.closed", "won"));
+    assert_eq!(next_event().await, event("charge.dispute.closed", "won"));
     let lost = json!({"id": inquiry["id"], "status": "lost", "lost": true});
     assert_eq!(world.control("stripe/dispute", lost).await.0, 200);
     let (_, list) = read(world.stripe_get("disputes?limit=100&created[gte]=0")).await;

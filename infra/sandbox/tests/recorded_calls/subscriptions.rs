@@ -59,12 +59,12 @@ async fn get(world: &World, path: &str) -> Value {
 #[tokio::test]
 async fn a_month_is_sold_and_every_object_names_the_subscriber() {
     let (world, mut receiver, session) = sold().await;
-    let told = events(&mut receiver, &BEGUN).await;
+    let delivered = events(&mut receiver, &BEGUN).await;
     assert!(session["payment_intent"].is_null() && session["subscription"].is_string(), "{session}");
-    let invoice = object(&told, "invoice.paid");
+    let invoice = object(&delivered, "invoice.paid");
     assert_eq!(invoice["parent"]["subscription_details"]["metadata"]["subscriber"], "somebody");
     assert_eq!((&invoice["amount_paid"], &invoice["billing_reason"]), (&json!(500), &json!("subscription_create")));
-    let subscription = object(&told, "customer.subscription.updated");
+    let subscription = object(&delivered, "customer.subscription.updated");
     assert_eq!((&subscription["status"], &subscription["metadata"]["plan"]), (&json!("active"), &json!("chat")));
     let listed = get(&world, "subscriptions?status=all&limit=100").await;
     assert_eq!(listed["data"][0], *subscription);
@@ -85,22 +85,22 @@ async fn the_clock_renews_it_and_a_cancellation_ends_it_with_its_period() {
     events(&mut receiver, &BEGUN).await;
     let (status, moved) = world.control("clock", json!({ "advance_s": 31 * DAY })).await;
     assert_eq!((status, &moved["advanced_s"]), (200, &json!(31 * DAY)));
-    let told = events(&mut receiver, &["invoice.paid", "customer.subscription.updated"]).await;
+    let delivered = events(&mut receiver, &["invoice.paid", "customer.subscription.updated"]).await;
     let (line, item) = (
-        &object(&told, "invoice.paid")["lines"]["data"][0],
-        &object(&told, "customer.subscription.updated")["items"]["data"][0],
+        &object(&delivered, "invoice.paid")["lines"]["data"][0],
+        &object(&delivered, "customer.subscription.updated")["items"]["data"][0],
     );
     assert_eq!(line["period"]["end"], item["current_period_end"]);
-    assert!(told[0]["created"].as_i64() < moved["now"].as_i64(), "it renews when it is due");
+    assert!(delivered[0]["created"].as_i64() < moved["now"].as_i64(), "it renews when it is due");
     let play = |act: &str| json!({ "subscription": session["subscription"], "do": act });
     for act in ["cancel", "resume", "cancel"] {
         assert_eq!(world.control("stripe/subscription", play(act)).await.0, 200);
-        let told = events(&mut receiver, &["customer.subscription.updated"]).await;
-        assert_eq!(told[0]["data"]["object"]["cancel_at_period_end"], act == "cancel");
+        let delivered = events(&mut receiver, &["customer.subscription.updated"]).await;
+        assert_eq!(delivered[0]["data"]["object"]["cancel_at_period_end"], act == "cancel");
     }
     world.control("clock", json!({ "advance_s": 31 * DAY })).await;
-    let told = events(&mut receiver, &["customer.subscription.deleted"]).await;
-    assert_eq!(told[0]["data"]["object"]["status"], "canceled");
+    let delivered = events(&mut receiver, &["customer.subscription.deleted"]).await;
+    assert_eq!(delivered[0]["data"]["object"]["status"], "canceled");
     assert_eq!(world.control("stripe/subscription", play("renew")).await.0, 400);
 }
 
@@ -110,13 +110,13 @@ async fn a_payment_that_fails_is_tried_again_for_two_weeks() {
     events(&mut receiver, &BEGUN).await;
     let play = |act: &str| json!({ "customer": session["customer"], "do": act });
     world.control("stripe/subscription", play("fail_invoice")).await;
-    let told = events(&mut receiver, &["invoice.payment_failed", "customer.subscription.updated"]).await;
-    assert_eq!(object(&told, "customer.subscription.updated")["status"], "past_due");
+    let delivered = events(&mut receiver, &["invoice.payment_failed", "customer.subscription.updated"]).await;
+    assert_eq!(object(&delivered, "customer.subscription.updated")["status"], "past_due");
     world.control("clock", json!({ "advance_s": 4 * DAY })).await;
     events(&mut receiver, &["invoice.payment_failed"]).await;
     world.control("stripe/subscription", play("renew")).await;
-    let told = events(&mut receiver, &["invoice.paid", "customer.subscription.updated"]).await;
-    assert_eq!(object(&told, "customer.subscription.updated")["status"], "active");
+    let delivered = events(&mut receiver, &["invoice.paid", "customer.subscription.updated"]).await;
+    assert_eq!(object(&delivered, "customer.subscription.updated")["status"], "active");
     world.control("stripe/subscription", play("fail_invoice")).await;
     world.control("clock", json!({ "advance_s": 15 * DAY })).await;
     let failures = ["invoice.payment_failed"; 5];
@@ -137,8 +137,8 @@ async fn the_portal_cancels() {
     let body = format!("subscription={}", session["subscription"].as_str().unwrap());
     let form = world.client.post(url).header("Content-Type", "application/x-www-form-urlencoded").body(body);
     assert_eq!(form.send().await.unwrap().status(), 303);
-    let told = events(&mut receiver, &["customer.subscription.updated"]).await;
-    assert_eq!(told[0]["data"]["object"]["cancel_at_period_end"], true);
+    let delivered = events(&mut receiver, &["customer.subscription.updated"]).await;
+    assert_eq!(delivered[0]["data"]["object"]["cancel_at_period_end"], true);
     assert_eq!(read(world.stripe_post("billing_portal/sessions", &[("customer", "cus_nobody")])).await.0, 400);
 }
 

@@ -270,7 +270,7 @@ fn whatever_breaks_it_is_ordered_once_with_one_text() {
             assert_eq!(world.state().sales.len(), 2, "{what}");
             // Either the order was sent, or the page makes up for a queue that refused it.
             let state = world.state();
-            assert!(!state.queue.is_empty() || !state.alerts.is_empty(), "{what}: nobody was told");
+            assert!(!state.queue.is_empty() || !state.alerts.is_empty(), "{what}: neither an order nor an alert");
         }
     }
 }

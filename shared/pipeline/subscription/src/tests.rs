@@ -62,8 +62,8 @@ fn keep(world: &World, report: &BillingReport) {
     panic!("never kept");
 }
 
-/// Whether a report is about a subscriber's payment.
-fn told(world: &World, report: &PaymentReport) -> bool {
+/// Records a report, and returns whether it is about a subscriber's payment.
+fn report_payment(world: &World, report: &PaymentReport) -> bool {
     let payment = PaymentId::parse("pi_1").unwrap();
     run(record_payment(journal(world), world, &payment, report, START)).unwrap().unwrap()
 }
@@ -137,10 +137,10 @@ fn money_that_is_gone_ends_the_access_and_tells_operators() {
     let world = bought();
     let refund =
         PaymentReport::Refund { id: id("re_1"), amount: Some(500), status: RefundStatus::Succeeded, at: START };
-    let tell = |report: &PaymentReport| told(&world, report);
-    assert!(!tell(&refund), "nobody's payment");
+    let report_payment = |report: &PaymentReport| report_payment(&world, report);
+    assert!(!report_payment(&refund), "nobody's payment");
     world.state().invoices.insert(PaymentId::parse("pi_1").unwrap(), (somebody(), paid("in_1", 30)));
-    assert!(tell(&refund) && tell(&refund));
+    assert!(report_payment(&refund) && report_payment(&refund));
     assert_eq!(access(&world, 1).plan, ChatPlan::Free);
     assert_eq!(world.state().alerts.len(), 1, "once");
     assert_eq!(world.state().alerts[0].channel, Channel::Critical);
@@ -151,14 +151,14 @@ fn a_dispute_that_is_reported_before_its_invoice_counts() {
     let world = World::at(START);
     world.state().invoices.insert(PaymentId::parse("pi_1").unwrap(), (somebody(), paid("in_1", 30)));
     let dispute = |status| PaymentReport::Dispute { id: id("du_1"), status, respond_by: Some(at(9)), at: START };
-    let tell = |report: &PaymentReport| told(&world, report);
-    assert!(tell(&dispute(DisputeStatus::NeedsResponse)));
+    let report_payment = |report: &PaymentReport| report_payment(&world, report);
+    assert!(report_payment(&dispute(DisputeStatus::NeedsResponse)));
     for report in month() {
         keep(&world, &report);
     }
     assert_eq!(access(&world, 1).plan, ChatPlan::Free);
     assert!(world.state().alerts.iter().any(|alert| alert.redacted().contains("answer it until")));
-    assert!(tell(&dispute(DisputeStatus::Won)));
+    assert!(report_payment(&dispute(DisputeStatus::Won)));
     assert_eq!(access(&world, 1).plan, ChatPlan::Chat);
     let back = "the money of in_1 came back, and the access with it";
     assert!(world.state().alerts.iter().any(|alert| alert.redacted().contains(back)));
@@ -174,7 +174,7 @@ fn a_dispute_and_an_inquiry_alert_that_they_have_to_be_answered() {
         let world = bought();
         world.state().invoices.insert(PaymentId::parse("pi_1").unwrap(), (somebody(), paid("in_1", 30)));
         let report = PaymentReport::Dispute { id: id("du_1"), status, respond_by: Some(at(9)), at: START };
-        assert!(told(&world, &report));
+        assert!(report_payment(&world, &report));
         let alerts: Vec<_> = world.state().alerts.iter().map(|alert| alert.redacted()).collect();
         assert_eq!(alerts.iter().filter(|alert| alert.contains(what)).count(), 1, "{alerts:?}");
         assert_eq!(access(&world, 1).plan, plan, "{what}");
@@ -204,11 +204,11 @@ fn several_subscriptions_alert_once_at_every_daily_comparison() {
     for name in names {
         keep(&world, &state(name, active, 0));
     }
-    let told = || {
+    let count_alerts = || {
         let alerts = world.state().alerts.clone();
         alerts.iter().filter(|alert| alert.redacted().contains("TWO_SUBSCRIPTIONS")).count()
     };
-    assert_eq!(told(), 2, "the second and the third");
+    assert_eq!(count_alerts(), 2, "the second and the third");
     for (day, statuses, expected) in [
         (1, [active, active, active], 3),
         (2, [active, active, active], 4),
@@ -222,7 +222,7 @@ fn several_subscriptions_alert_once_at_every_daily_comparison() {
                 run(record_report(journal(&world), &report)).unwrap().unwrap();
             }
         }
-        assert_eq!(told(), expected, "day {day}");
+        assert_eq!(count_alerts(), expected, "day {day}");
     }
 }
 

@@ -248,15 +248,15 @@ mod tests {
             let event = parsed(&json!({ "type": name, "data": { "object": object } }));
             assert!(matches!(event.kind, EventKind::Other(kind) if kind == name));
         }
-        let told = |metadata: Value| {
+        let subscription_event = |metadata: Value| {
             let object = json!({ "id": "sub_1", "customer": "cus_1", "status": "active", "metadata": metadata });
             let event = json!({ "type": "customer.subscription.updated", "created": 7, "data": { "object": object } });
             parse(event.to_string().as_bytes())
         };
-        let ours = told(json!({ "subscriber": "a".repeat(64), "plan": "pro" })).unwrap();
+        let ours = subscription_event(json!({ "subscriber": "a".repeat(64), "plan": "pro" })).unwrap();
         assert!(matches!(ours.kind, EventKind::BillingReported { subscriber, .. } if subscriber.as_str().len() == 64));
-        assert!(matches!(told(json!({})).unwrap().kind, EventKind::ForeignSubscription));
-        let broken = told(json!({ "subscriber": "a".repeat(64), "plan": "gold" }));
+        assert!(matches!(subscription_event(json!({})).unwrap().kind, EventKind::ForeignSubscription));
+        let broken = subscription_event(json!({ "subscriber": "a".repeat(64), "plan": "gold" }));
         assert!(matches!(broken, Err(EventError::Billing(_))), "Stripe keeps what we cannot read");
     }
 

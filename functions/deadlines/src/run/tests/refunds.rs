@@ -150,8 +150,8 @@ fn a_held_verdict_that_nobody_paid_for_is_a_humans_after_a_day() {
     assert_eq!(*stored(&world).money(), Money::Kept);
     let state = world.state();
     assert!(state.refunds.is_empty());
-    let told = state.alerts.iter().filter(|alert| alert.channel == Channel::Critical);
-    let lines: Vec<&str> = told.map(|alert| alert.line.as_str()).collect();
+    let alerts = state.alerts.iter().filter(|alert| alert.channel == Channel::Critical);
+    let lines: Vec<&str> = alerts.map(|alert| alert.line.as_str()).collect();
     assert!(matches!(lines[..], [line] if line.contains("held by the content filter: approve")), "{lines:?}");
 }
 

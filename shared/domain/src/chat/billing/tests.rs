@@ -51,7 +51,7 @@ fn dispute(status: DisputeStatus, seconds: i64) -> PaymentReport {
     PaymentReport::Dispute { id: id("du_1"), status, respond_by: None, at: at(seconds) }
 }
 
-fn told(reports: &[BillingReport]) -> Billing {
+fn billing_after(reports: &[BillingReport]) -> Billing {
     let mut billing = Billing::default();
     for report in reports {
         billing.record_report(report);
@@ -74,13 +74,14 @@ fn bought() -> Vec<BillingReport> {
 
 #[test]
 fn nobody_has_access_without_payment_and_nobody_pays_without_access() {
-    assert_eq!(told(&[]).access(at(0)), Access::default());
-    let unpaid = told(&[state("sub_1", SubscriptionStatus::Active, None, 0)]);
+    assert_eq!(billing_after(&[]).access(at(0)), Access::default());
+    let unpaid = billing_after(&[state("sub_1", SubscriptionStatus::Active, None, 0)]);
     assert!(!has_access(&unpaid, 1), "no invoice is paid");
-    let first_failed = told(&[failed("in_1", "sub_1", 30 * DAY), state("sub_1", SubscriptionStatus::PastDue, None, 1)]);
+    let first_failed =
+        billing_after(&[failed("in_1", "sub_1", 30 * DAY), state("sub_1", SubscriptionStatus::PastDue, None, 1)]);
     assert!(!has_access(&first_failed, 1));
     // The invoice alone is enough, even if all other reports are late.
-    let paid_only = told(&[paid("in_1", "sub_1", 30 * DAY)]);
+    let paid_only = billing_after(&[paid("in_1", "sub_1", 30 * DAY)]);
     assert_eq!(paid_only.access(at(1)), Access { plan: Plan::Chat, paid_until: Some(at(30 * DAY)) });
     assert!(has_access(&paid_only, 30 * DAY - 1) && !has_access(&paid_only, 30 * DAY));
 }
@@ -92,18 +93,18 @@ fn a_renewal_is_awaited_for_seven_days_and_no_longer() {
     for more in [vec![], vec![failed("in_2", "sub_1", 60 * DAY), state("sub_1", SubscriptionStatus::PastDue, None, 9)]]
     {
         reports.extend(more);
-        let billing = told(&reports);
+        let billing = billing_after(&reports);
         assert!(has_access(&billing, 30 * DAY + grace - 1) && !has_access(&billing, 30 * DAY + grace));
         assert_eq!(billing.access(at(30 * DAY)).paid_until, Some(at(30 * DAY)), "the grace is not paid for");
     }
-    assert!(told(&reports).has_failed_payment());
+    assert!(billing_after(&reports).has_failed_payment());
     reports.push(paid("in_2", "sub_1", 60 * DAY));
-    let renewed = told(&reports);
+    let renewed = billing_after(&reports);
     assert!(has_access(&renewed, 60 * DAY - 1) && !renewed.has_failed_payment());
     for ended in [SubscriptionStatus::Unpaid, SubscriptionStatus::Paused, SubscriptionStatus::Canceled] {
         let mut reports = bought();
         reports.push(state("sub_1", ended, None, 10 * DAY));
-        let billing = told(&reports);
+        let billing = billing_after(&reports);
         assert!(has_access(&billing, 30 * DAY - 1), "what is paid is theirs: {ended:?}");
         assert!(!has_access(&billing, 30 * DAY), "{ended:?}");
     }
@@ -115,28 +116,28 @@ fn a_failed_payment_is_no_longer_due_once_a_later_period_is_paid() {
     let mut reports = bought();
     reports.push(failed("in_2", "sub_1", 60 * DAY));
     reports.push(paid("in_9", "sub_2", 90 * DAY));
-    assert!(told(&reports).has_failed_payment(), "another subscription's payment says nothing");
+    assert!(billing_after(&reports).has_failed_payment(), "another subscription's payment says nothing");
     reports.push(paid("in_3", "sub_1", 90 * DAY));
-    assert!(!told(&reports).has_failed_payment());
+    assert!(!billing_after(&reports).has_failed_payment());
     reports.push(failed("in_4", "sub_1", 120 * DAY));
-    assert!(told(&reports).has_failed_payment(), "a later one is due");
+    assert!(billing_after(&reports).has_failed_payment(), "a later one is due");
 }
 
 #[test]
 fn a_canceled_subscription_lasts_until_the_end_of_its_period() {
     let mut reports = bought();
     reports.push(state("sub_1", SubscriptionStatus::Active, Some(30 * DAY), 5 * DAY));
-    assert!(has_access(&told(&reports), 30 * DAY - 1) && !has_access(&told(&reports), 30 * DAY));
+    assert!(has_access(&billing_after(&reports), 30 * DAY - 1) && !has_access(&billing_after(&reports), 30 * DAY));
     reports.push(state("sub_1", SubscriptionStatus::Active, None, 6 * DAY));
-    assert!(has_access(&told(&reports), 30 * DAY), "resumed");
+    assert!(has_access(&billing_after(&reports), 30 * DAY), "resumed");
     // Canceled in the first hour of the next period, whose invoice is not paid yet.
     reports.push(state("sub_1", SubscriptionStatus::Active, Some(60 * DAY), 30 * DAY + 1200));
-    assert!(has_access(&told(&reports), 30 * DAY + 1200), "that period is charged");
+    assert!(has_access(&billing_after(&reports), 30 * DAY + 1200), "that period is charged");
 }
 
 #[test]
 fn money_that_is_gone_ends_the_access_and_money_that_comes_back_gives_it_again() {
-    let with = |more: &[BillingReport]| told(&[bought().as_slice(), more].concat());
+    let with = |more: &[BillingReport]| billing_after(&[bought().as_slice(), more].concat());
     let partly = with(&[money("in_1", refund(100, RefundStatus::Succeeded, 9))]);
     assert!(has_access(&partly, DAY));
     let whole = money("in_1", refund(500, RefundStatus::Succeeded, 9));
@@ -157,7 +158,7 @@ fn money_that_is_gone_ends_the_access_and_money_that_comes_back_gives_it_again()
 fn of_two_subscriptions_the_larger_plan_counts() {
     let pro = BillingReport::InvoicePaid { id: id("in_9"), bill: bill("sub_2", PaidPlan::Pro, 20 * DAY), at: at(0) };
     let second = state("sub_2", SubscriptionStatus::Active, Some(20 * DAY), 0);
-    let billing = told(&[bought(), vec![pro, second]].concat());
+    let billing = billing_after(&[bought(), vec![pro, second]].concat());
     assert_eq!(billing.access(at(DAY)), Access { plan: Plan::Pro, paid_until: Some(at(20 * DAY)) });
     assert_eq!(billing.access(at(21 * DAY)).plan, Plan::Chat);
     assert_eq!((billing.going_on().count(), billing.access_until()), (1, Some(at(37 * DAY))));
@@ -219,7 +220,7 @@ proptest! {
         once in prop::collection::vec(reports(), 1..12),
         order in prop::collection::vec((any::<prop::sample::Index>(), any::<u32>()), 0..24),
     ) {
-        let straight = told(&once);
+        let straight = billing_after(&once);
         // Every report at least once, some repeatedly, in an arbitrary order.
         let mut shuffled: Vec<_> = once.iter().map(|report| (0, report)).collect();
         shuffled.extend(order.iter().map(|(index, _)| (0, index.get(&once))));
@@ -229,7 +230,7 @@ proptest! {
         }
         shuffled.sort_by_key(|(key, _)| *key);
         let reports: Vec<_> = shuffled.into_iter().map(|(_, report)| report.clone()).collect();
-        prop_assert_eq!(told(&reports), straight);
+        prop_assert_eq!(billing_after(&reports), straight);
     }
 
     #[test]
@@ -237,7 +238,7 @@ proptest! {
         reports in prop::collection::vec(reports(), 1..12),
         now in 0..4 * DAY,
     ) {
-        let billing = told(&reports);
+        let billing = billing_after(&reports);
         let mut kept = billing.invoices.values().filter(|invoice| !invoice.is_gone()).filter_map(Invoice::paid);
         let covers = kept.any(|bill| bill.until > at(now));
         prop_assert!(!covers || has_access(&billing, now));
@@ -260,13 +261,13 @@ fn all_permutations_of_a_month_agree() {
         money("in_1", dispute(DisputeStatus::Won, 10)),
         state("sub_1", SubscriptionStatus::Canceled, Some(DAY), DAY),
     ];
-    let expected = told(&month);
+    let expected = billing_after(&month);
     assert!(has_access(&expected, 30 * DAY - 1) && !has_access(&expected, 30 * DAY));
     let mut order: Vec<usize> = (0..month.len()).collect();
     let mut seen = 0;
     permute(&mut order, 0, &mut |order| {
         let reports: Vec<_> = order.iter().map(|index| month[*index].clone()).collect();
-        assert_eq!(told(&reports), expected, "{order:?}");
+        assert_eq!(billing_after(&reports), expected, "{order:?}");
         seen += 1;
     });
     assert_eq!(seen, 5_040);
@@ -287,7 +288,7 @@ fn permute(order: &mut Vec<usize>, from: usize, each: &mut impl FnMut(&[usize]))
 #[test]
 fn of_a_refund_that_is_reported_twice_the_earlier_report_is_kept() {
     let succeeded = |seconds| money("in_1", refund(500, RefundStatus::Succeeded, seconds));
-    let mut billing = told(&bought());
+    let mut billing = billing_after(&bought());
     assert_eq!(billing.record_report(&succeeded(20)), Some(BillingChange::MoneyGone));
     assert_eq!(billing.record_report(&succeeded(30)), None, "nothing new");
     assert_eq!(billing.record_report(&succeeded(10)), Some(BillingChange::Detail));
@@ -296,7 +297,7 @@ fn of_a_refund_that_is_reported_twice_the_earlier_report_is_kept() {
 
 #[test]
 fn a_payment_fails_once_and_not_after_it_was_made() {
-    let mut billing = told(&bought());
+    let mut billing = billing_after(&bought());
     let failed_at = |seconds| BillingReport::InvoiceFailed {
         id: id("in_2"),
         bill: bill("sub_1", PaidPlan::Chat, 60 * DAY),

@@ -113,7 +113,7 @@ fn what_was_published_meanwhile_postpones_no_refund() {
         assert!(goes_back(&sale), "also after the mail with sources of help, or without an address for it");
     }
     sale.remind(at(3000)).unwrap();
-    assert_eq!(open(&sale), Some((Work::Declined, 3000 + 24 * HOUR)), "there is none: a human was told");
+    assert_eq!(open(&sale), Some((Work::Declined, 3000 + 24 * HOUR)), "there is no reminder: a human was alerted");
 }
 
 #[test]
