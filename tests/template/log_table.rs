@@ -118,8 +118,8 @@ fn lines() -> Vec<Value> {
         FunctionJournal { function: "audit-digest", notes: &world, log: &world, alerts: &world, clock: &world };
     let ran = testkit::run(async {
         let loaded = journal.load::<()>().await.expect("a memory");
-        let note = |(): &mut (), _| Noted::save(()).recording("it_ran", json!({}));
-        journal.commit(loaded, note).await.expect("a record").settle().await;
+        let record = |(): &mut (), _| Noted::save(()).recording("it_ran", json!({}));
+        journal.commit(loaded, record).await.expect("a record").settle().await;
     });
     ran.expect("an end");
     let of_functions: Vec<String> = world.state().log.values().cloned().collect();

@@ -50,7 +50,7 @@ pub(crate) async fn recheck(
         }
         next += 1;
     }
-    let note = |state: &mut DigestState, now| {
+    let save_round = |state: &mut DigestState, now| {
         let mut recheck = from.clone();
         // Another run may have announced findings since this one began.
         recheck.remember(&state.recheck.known);
@@ -77,7 +77,7 @@ pub(crate) async fn recheck(
         }
         noted
     };
-    let (notebook, ()) = ports.journal.commit(notebook, note).await?.settle().await;
+    let (notebook, ()) = ports.journal.commit(notebook, save_round).await?.settle().await;
     Ok(notebook)
 }
 

@@ -204,8 +204,9 @@ async fn end(
     let head = Head { sequence, hash, signature, made_at: document.made_at.clone() };
     let gone = document.entries.iter().filter(|entry| entry.sha256.is_none()).count();
     let counts = Counts { entries: document.entries.len(), gone, missed };
-    let noted = ports.journal.commit(notebook, |state: &mut DigestState, now| note(state, &head, &counts, now)).await?;
-    let (notebook, ()) = noted.settle().await;
+    let committed =
+        ports.journal.commit(notebook, |state: &mut DigestState, now| save_head(state, &head, &counts, now)).await?;
+    let (notebook, ()) = committed.settle().await;
     summary.documents += 1;
     summary.entries += document.entries.len() as u64;
     Ok(notebook)
@@ -226,7 +227,7 @@ struct Counts {
 
 /// Saves the head and records it in the log. Once a day an alert also sends it to operators: an attacker who could
 /// reset the table, the log and the digests together cannot reach their mailbox.
-fn note(state: &mut DigestState, head: &Head, counts: &Counts, now: domain::Timestamp) -> Noted<()> {
+fn save_head(state: &mut DigestState, head: &Head, counts: &Counts, now: domain::Timestamp) -> Noted<()> {
     let Counts { entries, gone, missed: Missed { left, overwritten } } = counts;
     let sequence = head.sequence;
     let mut alerts = Vec::new();

@@ -33,7 +33,7 @@ impl Watch<'_> {
             // The mailbox may have created a draft nevertheless: a draft that is not recorded is never sent.
             Err(error) => return self.not_sent(id, &error).await,
         };
-        match self.note(|state: &mut InboxState, _| Noted::save(state.drafted(id, &draft))).await {
+        match self.commit_state(|state: &mut InboxState, _| Noted::save(state.drafted(id, &draft))).await {
             Ok(true) => {}
             // Another run handles the message.
             Ok(false) | Err(WatchError::Overtaken) => {

@@ -30,7 +30,7 @@ pub(crate) fn disclosure(message: &Incoming, text: &str, locale: Option<&str>) -
 impl Watch<'_> {
     /// Records that a message may disclose self-harm, and alerts operators to it once. After a record of the subject
     /// alone, the evaluation of the text is recorded too: it may require an escalation that the subject does not.
-    pub(crate) async fn note_disclosure(
+    pub(crate) async fn record_disclosure(
         &mut self,
         id: &str,
         message: &Incoming,
@@ -40,11 +40,11 @@ impl Watch<'_> {
     ) -> Result<(), WatchError> {
         let sender = self.keys.current.email_tag(address);
         let is_authenticated = is_authenticated(message);
-        let note = |state: &mut InboxState, now| {
+        let record = |state: &mut InboxState, now| {
             let new = state.record_disclosure(id, by_subject);
             report(new, id, &sender, is_authenticated, disclosed, now)
         };
-        self.note(note).await
+        self.commit_state(record).await
     }
 }
 

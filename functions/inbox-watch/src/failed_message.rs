@@ -15,7 +15,7 @@ impl Watch<'_> {
     /// message is abandoned only if operators were alerted to it (Inbox Watch, invariant 6). Its sender is acknowledged
     /// even if its sale cannot be determined (Inbox Watch, V3).
     pub(crate) async fn failed(&mut self, id: &str) -> Result<(), WatchError> {
-        let failed = self.note(|state, now| {
+        let failed = self.commit_state(|state, now| {
             let failed = state.failed(id);
             let noted = Noted::save(failed);
             if failed == Failed::Unlinked {
@@ -41,7 +41,7 @@ impl Watch<'_> {
             tracing::error!(message = digest(id), error, "a message could not be announced");
             return Ok(());
         }
-        self.note_announced(id).await
+        self.record_announcement(id).await
     }
 
     async fn give_up(&mut self, id: &str) -> Result<(), WatchError> {

@@ -37,7 +37,8 @@ pub(crate) enum Linked {
 }
 
 impl Watch<'_> {
-    /// Notes a reply on the sale or the Bridge that it belongs to. `text` is its new text, if the sender is authenticated.
+    /// Records a reply on the sale or the Bridge that it belongs to. `text` is its new text, if the sender is
+    /// authenticated.
     pub(crate) async fn link(
         &self,
         id: &str,
@@ -112,20 +113,20 @@ impl Watch<'_> {
         let notebook = journal.load::<Inquiries>().await?;
         let other_tags = self.keys.all.other_email_tags(sender);
         let sender = self.keys.current.email_tag(sender);
-        let note = |inquiries: &mut Inquiries, now| {
+        let add = |inquiries: &mut Inquiries, now| {
             let (message, other_tags) = (id.to_owned(), other_tags.clone());
             if !inquiries.add(Inquiry { message, at: now, sender: sender.clone(), other_tags }) {
                 return Noted::nothing(());
             }
             Noted::save(()).recording("inquiry", json!({ "message": message_digest(id), "sender": sender }))
         };
-        journal.commit(notebook, note).await?.settle().await;
+        journal.commit(notebook, add).await?.settle().await;
         Ok(())
     }
 }
 
-/// Notes a reply on its sale, once, and says whether the sale's list has it. A reply that ordered a follow-up needs no
-/// operator. `None` if the sale is erased: SES's ids of its mails still name it, and nothing lists what answers them.
+/// Records a reply on its sale, once, and returns whether the sale's list has it. A reply that ordered a follow-up needs
+/// no operator. `None` if the sale is erased: SES's ids of its mails still name it, and nothing lists what answers them.
 fn replied(sale: &mut Sale, reply: Reply, now: Timestamp) -> Change<Option<bool>> {
     let (message, is_settled) = (message_digest(&reply.message), reply.settled_at.is_some());
     let Ok(event) = sale.replied(reply) else { return Change::nothing((!sale.is_erased()).then_some(true)) };

@@ -63,7 +63,7 @@ impl Watch<'_> {
                 &detail,
             ))
         };
-        self.note(seed).await?;
+        self.commit_state(seed).await?;
         self.report.looked = true;
         Ok(())
     }
@@ -88,13 +88,13 @@ impl Watch<'_> {
                 let take = |state: &mut InboxState, now| {
                     let before = state.clone();
                     let taken = state.take(&unread);
-                    let alert = state.note_backlog(&unread).map(|has_begun| alert_backlog(has_begun, now));
+                    let alert = state.update_backlog(&unread).map(|has_begun| alert_backlog(has_begun, now));
                     // Most runs find nothing new. What is in work is claimed again before anything is done about it.
                     let is_idle = state.at_hand.is_empty() && *state == before;
                     let noted = if is_idle { Noted::nothing(taken) } else { Noted::save(taken) };
                     noted.alerting_all(alert)
                 };
-                self.report.new = self.note(take).await?;
+                self.report.new = self.commit_state(take).await?;
                 Ok(())
             }
             Err(error) if error.wait().is_some() => return Err(error),
@@ -128,7 +128,7 @@ impl Watch<'_> {
     async fn handle(&mut self, id: &str) -> Result<(), WatchError> {
         let Some(at_hand) = self.at_hand(id) else { return Ok(()) };
         if self.notebook.value.memory.follows_dead_run() {
-            self.note_begun(id).await?;
+            self.save_begun_message(id).await?;
         }
         if let Some(draft) = at_hand.answer.as_ref().and_then(|answer| answer.draft.clone()) {
             return self.settle(id, &draft).await;
@@ -154,7 +154,7 @@ impl Watch<'_> {
         let disclosed = disclosure(&message, known, None);
         if let Some(disclosed) = &disclosed {
             let by_subject = !matches!(text, Ok(Some(_)));
-            self.note_disclosure(id, &message, &address, disclosed, by_subject).await?;
+            self.record_disclosure(id, &message, &address, disclosed, by_subject).await?;
         }
         let announced = if at_hand.alerted { Ok(()) } else { self.announce(id, &message).await };
         // An announcement that fails withholds no sources of help. The next runs try it again.
@@ -165,27 +165,27 @@ impl Watch<'_> {
     }
 
     /// Saves that a message is begun, so that the next run counts a failure if the process dies.
-    async fn note_begun(&mut self, id: &str) -> Result<(), WatchError> {
-        let note = |state: &mut InboxState, _| {
+    async fn save_begun_message(&mut self, id: &str) -> Result<(), WatchError> {
+        let begin = |state: &mut InboxState, _| {
             state.begin_message(id);
             Noted::save(())
         };
-        self.note(note).await
+        self.commit_state(begin).await
     }
 
     /// Announces a message to operators.
     async fn announce(&mut self, id: &str, message: &Incoming) -> Result<(), WatchError> {
         self.ports.broadcast.announce(&answer::broadcast(message)).await?;
-        self.note_announced(id).await
+        self.record_announcement(id).await
     }
 
     /// Records that operators were alerted to a message.
-    pub(crate) async fn note_announced(&mut self, id: &str) -> Result<(), WatchError> {
-        let note = |state: &mut InboxState, _| {
+    pub(crate) async fn record_announcement(&mut self, id: &str) -> Result<(), WatchError> {
+        let record = |state: &mut InboxState, _| {
             state.record_alert(id);
             Noted::save(())
         };
-        self.note(note).await
+        self.commit_state(record).await
     }
 
     /// Links a person's message and answers it. `text` is its new text, if it could be read.
@@ -238,7 +238,7 @@ impl Watch<'_> {
         };
         let sender = self.keys.current.email_tag(&address);
         let claim = |state: &mut InboxState, now| Noted::save(state.claim_answer(id, &sender, kind, now));
-        let claimed = self.note(claim).await?;
+        let claimed = self.commit_state(claim).await?;
         let outcome = match claimed {
             Claimed::Granted => {
                 let body = body.unwrap_or_else(|| answer::BODY.to_owned());
@@ -275,7 +275,7 @@ impl Watch<'_> {
             state.trouble = trouble.as_ref().map(|(_, code)| code.clone());
             Noted::save(()).alerting_all(alert)
         };
-        let ended = self.note(end).await;
+        let ended = self.commit_state(end).await;
         match error {
             Some(error) => Err(error),
             None => ended.map(|()| self.report),

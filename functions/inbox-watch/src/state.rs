@@ -355,7 +355,7 @@ impl InboxState {
 
     /// Counts the messages that wait for a later run. If operators must learn of a change, returns whether a backlog has
     /// begun, as opposed to ended.
-    pub(crate) fn note_backlog(&mut self, unread: &Arrivals) -> Option<bool> {
+    pub(crate) fn update_backlog(&mut self, unread: &Arrivals) -> Option<bool> {
         let waiting = unread.messages.iter().filter(|arrival| !self.is_seen(arrival)).count();
         let has_backlog = if self.has_backlog { waiting > 0 } else { waiting > MOST_WAITING };
         (std::mem::replace(&mut self.has_backlog, has_backlog) != has_backlog).then_some(has_backlog)

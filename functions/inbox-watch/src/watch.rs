@@ -107,17 +107,17 @@ impl Watch<'_> {
     }
 
     /// Saves a change of the state, unless another run has taken the lease.
-    pub(crate) async fn note<A: Send>(
+    pub(crate) async fn commit_state<A: Send>(
         &mut self,
         decide: impl Fn(&mut InboxState, Timestamp) -> Noted<A> + Send + Sync,
     ) -> Result<A, WatchError> {
         let id = self.id;
-        let noted = self.commit(
+        let committed = self.commit(
             |state, now| {
                 if state.is_run(id) { decide(state, now).map(Some) } else { Noted::nothing(None) }
             },
         );
-        noted.await?.ok_or(WatchError::Overtaken)
+        committed.await?.ok_or(WatchError::Overtaken)
     }
 
     /// Completes a message; the log says how it ended (Inbox Watch, G3).
@@ -133,6 +133,6 @@ impl Watch<'_> {
             let facts: Value = json!({ "message": digest(id), "sender": sender, "outcome": outcome });
             Noted::save(()).recording("auto_response", facts).alerting_all(alert.clone())
         };
-        self.note(finish).await
+        self.commit_state(finish).await
     }
 }

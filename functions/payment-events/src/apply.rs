@@ -50,11 +50,12 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
         tracing::info!(session = session.id.prefix(), "another stack's sale");
         return Ok(());
     }
-    let committed = journal.commit(sale, |sale, now| note(sale, &session, changed, now)).await?;
-    let (_, noted) = committed.settle().await;
-    tracing::info!(session = session.id.prefix(), change = ?noted, "payment reported");
+    let committed = journal.commit(sale, |sale, now| record_payment_change(sale, &session, changed, now)).await?;
+    let (_, change) = committed.settle().await;
+    tracing::info!(session = session.id.prefix(), ?change, "payment reported");
     if let Some(followup) = journal.store.load(&session.id.followup()).await? {
-        journal.commit(followup, |sale, now| note_followup(sale, &session, changed, now)).await?.settle().await;
+        let record = |sale: &mut Sale, now| record_followup_change(sale, &session, changed, now);
+        journal.commit(followup, record).await?.settle().await;
     }
     Ok(())
 }
@@ -62,7 +63,7 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
 /// Applies a report to the follow-up that the session includes: a follow-up has no money of its own, and stops and
 /// continues with the session's. Operators were alerted to the session already, and this record has no amount, so that
 /// nothing counts twice.
-fn note_followup(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Timestamp) -> Change<()> {
+fn record_followup_change(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Timestamp) -> Change<()> {
     match sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now) {
         Ok(Event::PaymentChanged { payment, change, report, confirms, .. }) => {
             let charge = Charge { amount_total: None, currency: None };
@@ -75,14 +76,14 @@ fn note_followup(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, 
 }
 
 /// Applies a report to the sale, and returns the change, if any.
-fn note(
+fn record_payment_change(
     sale: &mut Sale,
     session: &CheckoutSession,
     changed: &Changed,
     now: Timestamp,
 ) -> Change<Option<PaymentChange>> {
-    let noted = sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now);
-    let (event, change) = match noted {
+    let reported = sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now);
+    let (event, change) = match reported {
         Ok(event @ Event::PaymentChanged { change, .. }) => (event, change),
         Ok(_) => return Change::save(None),
         Err(_) => return Change::nothing(None),

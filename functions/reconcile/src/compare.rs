@@ -169,7 +169,7 @@ async fn compare(
         }
     }
     match sale {
-        Some(sale) => note_amount(ports, session, sale, report).await,
+        Some(sale) => record_amount(ports, session, sale, report).await,
         // Recorded by a later run, when the sale exists.
         None => Ok(()),
     }
@@ -255,7 +255,7 @@ fn other_price(session: &CheckoutSession) -> Option<u32> {
 }
 
 /// Records and alerts once that another amount than the tier's price was paid. A promotion code is the usual reason.
-async fn note_amount(
+async fn record_amount(
     ports: Ports<'_>,
     session: &CheckoutSession,
     sale: Versioned<Sale>,
@@ -267,12 +267,12 @@ async fn note_amount(
         "paid {paid} {}, the price is {price} {CURRENCY}: a promotion code, or a wrong price?",
         session.currency.as_deref().unwrap_or("?")
     );
-    let note = |sale: &mut Sale, now| {
+    let record = |sale: &mut Sale, now| {
         let Ok(event) = sale.amount_noted(Charge::of(session), price) else { return Change::nothing(false) };
         let alert = Alert::event("ORACLE-RECONCILE", Severity::Warn, now, "AMOUNT", &session.id, &detail);
         Change::of(&event, &Context::at(now), true).alerting(alert)
     };
-    let (_, is_new) = ports.journal.commit(sale, note).await?.settle().await;
+    let (_, is_new) = ports.journal.commit(sale, record).await?.settle().await;
     report.amounts += usize::from(is_new);
     Ok(())
 }

@@ -396,14 +396,14 @@ impl Retrieval<'_> {
     async fn order_paid(&self, sale: Option<Versioned<Sale>>, session: &CheckoutSession) -> Shown {
         let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
         let usable = self.session_id.is_followup() || session.submission().is_ok();
-        let note = |sale: &mut Sale, now| {
-            let noted = if usable {
+        let order = |sale: &mut Sale, now| {
+            let ordered = if usable {
                 sale.order_again(self.asked_at)
             } else {
                 // The page has no key for the tag of the address; the drop's own record has it.
                 sale.unusable(FoundBy::Page, session.tier(), None, "no usable tier or query", self.asked_at)
             };
-            match noted {
+            match ordered {
                 Ok(event) => {
                     let change = Change::of(&event, &Context::new(now, self.asked_at), true);
                     if usable || sale.is_drop_open() {
@@ -415,8 +415,8 @@ impl Retrieval<'_> {
                 Err(_) => Change::nothing(false),
             }
         };
-        match self.ports.journal.commit(sale.unwrap_or_else(fresh), note).await {
-            Ok(noted) => match (noted.settle().await.1, usable) {
+        match self.ports.journal.commit(sale.unwrap_or_else(fresh), order).await {
+            Ok(committed) => match (committed.settle().await.1, usable) {
                 (true, true) => self.order().await,
                 (true, false) => self.notify().await,
                 (false, _) => replies::pending(),

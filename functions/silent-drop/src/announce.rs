@@ -67,8 +67,8 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
         return Ok(Handled::Later);
     };
     let email_tag = session.email.as_ref().map(|address| audit_key.email_tag(address));
-    let note = |sale: &mut Sale, now| note(sale, &session, unusable, email_tag.as_deref(), notice, now);
-    let (sale, open) = journal.commit(sale, note).await?.settle_unless(|_, open| *open).await;
+    let record = |sale: &mut Sale, now| record_drop(sale, &session, unusable, email_tag.as_deref(), notice, now);
+    let (sale, open) = journal.commit(sale, record).await?.settle_unless(|_, open| *open).await;
     if !open {
         return Ok(Handled::Done);
     }
@@ -106,7 +106,7 @@ async fn alert_paid_event(journal: Journal<'_>, sale: Versioned<Sale>, notice: &
 
 /// Records the drop once, with its amount (Silent Drop, invariant 7), and the paid event (Audit Trail, invariant 2)
 /// unless it was recorded when the state was set.
-fn note(
+fn record_drop(
     sale: &mut Sale,
     session: &CheckoutSession,
     unusable: Unusable,

@@ -117,7 +117,7 @@ impl PaidRequest<'_> {
             Stage::Settling { .. } => self.settle_again(found).await,
             Stage::Working { .. } | Stage::Unanswered => self.begin(found, name).await,
             Stage::Lapsed { untraced: true, resolved: false, .. } => {
-                self.note_beside(found, TollStatus::RpcUnreachable, lapsed(true)).await;
+                self.try_record_refusal(found, TollStatus::RpcUnreachable, lapsed(true)).await;
                 Ok(reply::untraced())
             }
             // Also an untraced payment that a human has dealt with.
@@ -141,14 +141,14 @@ impl PaidRequest<'_> {
     /// Records that the payment was used again, and returns the reply. Only the first hundred repetitions are recorded,
     /// but all are answered.
     async fn repeated(&self, found: Versioned<Purchase>, reply: Reply, why: &str) -> Reply {
-        self.note_beside(found, TollStatus::Replay, why).await;
+        self.try_record_refusal(found, TollStatus::Replay, why).await;
         reply
     }
 
     /// Replies that the money arrived and its answer can no longer be made.
     pub(crate) async fn owed(&self, found: Versioned<Purchase>) -> Reply {
         let why = "the payment arrived and can buy no answer any more";
-        self.note_beside(found, TollStatus::PaymentRejected, why).await;
+        self.try_record_refusal(found, TollStatus::PaymentRejected, why).await;
         reply::owed()
     }
 
@@ -158,14 +158,14 @@ impl PaidRequest<'_> {
         if found.value.signed().is_none() {
             return self.owed(found).await;
         }
-        self.note_beside(found, TollStatus::RagFail, "too many attempts at the answer failed").await;
+        self.try_record_refusal(found, TollStatus::RagFail, "too many attempts at the answer failed").await;
         reply::exhausted()
     }
 
     /// Records an outcome that is stored already. A record that fails is counted, and withholds nothing that was paid
     /// (Audit Trail, failure mode 1).
-    async fn note_beside(&self, found: Versioned<Purchase>, status: TollStatus, why: &str) {
-        if let Err(error) = self.note(found, status, why).await {
+    async fn try_record_refusal(&self, found: Versioned<Purchase>, status: TollStatus, why: &str) {
+        if let Err(error) = self.record_refusal(found, status, why).await {
             self.count(Metric::AuditWriteFailed);
             tracing::error!(error = telemetry::chain(&error), "a request that changed nothing is not recorded");
         }
@@ -187,17 +187,22 @@ impl PaidRequest<'_> {
     /// Records the outcome of this request, unless its payment already has too many records. A signed payment that was
     /// never verified has no purchase and is recorded in the function's stream. A transfer is money that we have: it is
     /// stored with its first record, so that the schedule finds it if it buys nothing.
-    async fn note(&self, purchase: Versioned<Purchase>, status: TollStatus, why: &str) -> Result<(), CommitError> {
+    async fn record_refusal(
+        &self,
+        purchase: Versioned<Purchase>,
+        status: TollStatus,
+        why: &str,
+    ) -> Result<(), CommitError> {
         if purchase.version == 0 && purchase.value.signed().is_some() {
             self.not_taken(status, why).await;
             return Ok(());
         }
         let details = json!({ "authority": self.evaluation.envelope() });
-        let note = |purchase: &mut Purchase, now: Timestamp| {
+        let record = |purchase: &mut Purchase, now: Timestamp| {
             let record = Record::toll(now, self.asked_at, status, why).with_details(details.clone());
             Change::recorded(if purchase.repeat() { vec![record] } else { Vec::new() }, ())
         };
-        self.ports.journal.commit(purchase, note).await?.settle().await;
+        self.ports.journal.commit(purchase, record).await?.settle().await;
         Ok(())
     }
 
@@ -213,7 +218,7 @@ impl PaidRequest<'_> {
         }
         if let Some(body) = Refusal::of(&self.evaluation) {
             let why = format!("authority gate: {} {}", self.evaluation.state(), self.evaluation.reason_code());
-            self.note(purchase, TollStatus::RagFail, &why).await?;
+            self.record_refusal(purchase, TollStatus::RagFail, &why).await?;
             return Ok(Reply::json(reply::DECLINED, &json!(body)));
         }
         if purchase.value.is_exhausted() {
@@ -229,7 +234,7 @@ impl PaidRequest<'_> {
                 Err(Unusable::Refused(why)) => return self.refused(purchase, &why).await,
                 Err(Unusable::Unknown(why)) => {
                     self.count(Metric::TollUnreachable);
-                    self.note(purchase, TollStatus::RpcUnreachable, &why).await?;
+                    self.record_refusal(purchase, TollStatus::RpcUnreachable, &why).await?;
                     return Ok(reply::unreachable());
                 }
             }
@@ -278,7 +283,7 @@ impl PaidRequest<'_> {
     }
 
     async fn refused(&self, purchase: Versioned<Purchase>, why: &str) -> Result<Reply, CommitError> {
-        self.note(purchase, TollStatus::PaymentRejected, why).await?;
+        self.record_refusal(purchase, TollStatus::PaymentRejected, why).await?;
         Ok(self.required(why))
     }
 }

@@ -66,11 +66,11 @@ fn whatever_breaks_the_record_is_written_once_and_the_alert_raised() {
 #[test]
 fn a_new_day_has_its_own_numbers_and_the_hash_of_the_day_before() {
     let world = World::at(Timestamp::from_seconds(10));
-    let note = |_: &mut u32, _| Noted::save(()).recording("looked", json!({}));
+    let record = |_: &mut u32, _| Noted::save(()).recording("looked", json!({}));
     let walk = async || {
         let journal = journal(&world);
         let notebook = journal.load::<u32>().await.unwrap();
-        journal.commit(notebook, note).await.unwrap().settle().await;
+        journal.commit(notebook, record).await.unwrap().settle().await;
     };
     run(walk()).unwrap();
     run(walk()).unwrap();

@@ -55,7 +55,7 @@ impl Transcript {
         let answer = act(&mut self.sim);
         writeln!(self.text, "== {:+} ms: {what}", self.sim.now().as_millis() - BEGAN).unwrap();
         writeln!(self.text, "answer: {answer}").unwrap();
-        self.note();
+        self.write_changes();
         self
     }
 
@@ -93,7 +93,7 @@ impl Transcript {
     }
 
     /// Writes down the changes since the last call.
-    fn note(&mut self) {
+    fn write_changes(&mut self) {
         let (text, seen) = (&mut self.text, &mut self.seen);
         let state = self.sim.world.state();
         for (session, (sale, version)) in &state.sales {

@@ -75,8 +75,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Notes a fault that justifies putting the sale on a human's list.
-    fn note(&mut self, name: &str, fault: Fault) {
+    /// Records a fault that justifies putting the sale on a human's list.
+    fn record_fault(&mut self, name: &str, fault: Fault) {
         self.model_refused |= fault == Fault::Refuse(400) && name == "model.ask";
         self.mail_refused |= matches!(fault, Fault::Refuse(400 | 401 | 403)) && name.starts_with("mailbox.");
     }
@@ -117,7 +117,7 @@ impl Checker {
         crossing: Crossing,
     ) -> Checked {
         if let (Some(fault), Some(session)) = (crossing.fault, customer.session.as_ref()) {
-            self.seen.entry(session.clone()).or_default().note(crossing.name, fault);
+            self.seen.entry(session.clone()).or_default().record_fault(crossing.name, fault);
         }
         if crossing.name == "breaker.load" {
             Self::read_breaker(state, invocation, crossing.fault);

@@ -140,7 +140,7 @@ impl<'h> Simulator<'h> {
             What::TimeOut(task) => {
                 if let Some(task) = self.tasks.remove(&task) {
                     self.tally.count_fault("function time-out");
-                    self.note(|| format!("{} timed out", label(&task)));
+                    self.trace(|| format!("{} timed out", label(&task)));
                     self.died(&task);
                 }
                 Ok(())
@@ -183,7 +183,7 @@ impl<'h> Simulator<'h> {
         self.world.state().now
     }
 
-    fn note(&mut self, line: impl FnOnce() -> String) {
+    fn trace(&mut self, line: impl FnOnce() -> String) {
         let now = self.now() - self.began;
         if let Some(trace) = &mut self.trace {
             trace.push(format!("{:>6}.{:03} {}", now / 1000, now % 1000, line()));

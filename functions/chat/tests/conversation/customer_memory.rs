@@ -122,10 +122,10 @@ fn the_newest_exchanges_are_read_alone() {
         send(&world, request).unwrap()
     };
     let asked = |query: &str| -> (Vec<String>, bool) {
-        let told = body(&newest(query));
-        let events = told["events"].as_array().unwrap();
+        let memory = body(&newest(query));
+        let events = memory["events"].as_array().unwrap();
         let text = |event: &serde_json::Value| event["payload"]["payload"]["asked"].as_str().unwrap().to_owned();
-        (events.iter().map(text).collect(), told["earlier"] == true)
+        (events.iter().map(text).collect(), memory["earlier"] == true)
     };
     let shop = |number: usize| format!("And what about shop number {number}?");
     assert_eq!(asked("2"), (vec![shop(2), shop(3)], true));

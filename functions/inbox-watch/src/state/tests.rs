@@ -137,7 +137,7 @@ fn a_backlog_begins_with_more_than_a_hundred_that_wait_and_ends_with_none() {
         let all = arrivals((0..most).map(|second| arrival(second, &format!("m{second}"))).collect());
         state.take(&all);
         finish_all(&mut state);
-        state.note_backlog(&all)
+        state.update_backlog(&all)
     };
     assert_eq!([take(120), take(160)], [None, Some(true)], "100 wait, then 120");
     let changes: Vec<_> = (0..7).map(|_| take(160)).collect();

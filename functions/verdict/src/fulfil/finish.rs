@@ -62,11 +62,11 @@ impl Worker<'_> {
             (kept, order.await)
         };
         ordered?;
-        let note = |sale: &mut Sale, _| match sale.dispatched(made_at, kept.is_ok()) {
+        let dispatch = |sale: &mut Sale, _| match sale.dispatched(made_at, kept.is_ok()) {
             Ok(()) => Change::save(true),
             Err(_) => Change::nothing(false),
         };
-        let (_, is_same) = journal.commit(sale, note).await?.settle().await;
+        let (_, is_same) = journal.commit(sale, dispatch).await?.settle().await;
         if !is_same {
             // The same order makes the verdict again. The mail that was ordered finds no verdict and waits for it.
             return Ok(Handled::Later);

@@ -21,8 +21,8 @@ struct Unfinished(AtomicBool);
 static UNFINISHED: Unfinished = Unfinished(AtomicBool::new(false));
 
 impl Unfinished {
-    /// Notes the text that was written last.
-    fn note(&self, written: &str) {
+    /// Remembers whether the text that was written last ends its line.
+    fn remember(&self, written: &str) {
         self.0.store(!written.ends_with('\n'), Ordering::Relaxed);
     }
 
@@ -79,7 +79,7 @@ pub(crate) fn counted(done: u64, of: u64, what: &str) {
 }
 
 fn write(text: &str) {
-    UNFINISHED.note(text);
+    UNFINISHED.remember(text);
     let mut error = io::stderr().lock();
     // A progress line that cannot be written is no reason to stop.
     let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
@@ -113,9 +113,9 @@ mod tests {
     #[test]
     fn a_count_that_ends_early_is_removed_once() {
         let unfinished = Unfinished(AtomicBool::new(false));
-        unfinished.note(&counted_line(2, 3, "verdicts"));
+        unfinished.remember(&counted_line(2, 3, "verdicts"));
         assert_eq!([unfinished.removed(), unfinished.removed()], [REMOVE, ""]);
-        unfinished.note(&counted_line(3, 3, "verdicts"));
+        unfinished.remember(&counted_line(3, 3, "verdicts"));
         assert_eq!(unfinished.removed(), "", "it ended its line");
     }
 

@@ -1,4 +1,4 @@
-//! `oracle toll`: lists purchases in USDC that are open, finds one, and notes that one is dealt with.
+//! `oracle toll`: lists purchases in USDC that are open, finds one, and records that one is dealt with.
 
 use audit::{Body, Change, Record};
 use audit_verify::stream::{session_of_stream, stream_of};
@@ -289,7 +289,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     output::print_answer(arguments.signed.target.json, &answer, || format!("{name} is noted as dealt with\n"))
 }
 
-/// Notes that the purchase is dealt with; `false` if it waits for no human any more.
+/// Records that the purchase is dealt with; `false` if it waits for no human any more.
 fn resolve(purchase: &mut Purchase, operator: &Operator, now: Timestamp) -> Change<bool> {
     if purchase.resolve().is_err() {
         return Change::nothing(false);

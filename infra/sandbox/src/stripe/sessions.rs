@@ -231,7 +231,7 @@ pub(crate) fn plant(state: &mut State, given: Map<String, Value>, now: Timestamp
 
 /// Makes the session of an event known to Stripe. An unknown session is planted; a known one gets the event's payment
 /// status and otherwise stays unchanged.
-pub(crate) fn note_event(state: &mut State, object: &Map<String, Value>, now: Timestamp) {
+pub(crate) fn record_event(state: &mut State, object: &Map<String, Value>, now: Timestamp) {
     let Some(id) = object.get("id").and_then(Value::as_str) else {
         return;
     };

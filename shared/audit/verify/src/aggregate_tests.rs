@@ -266,8 +266,8 @@ fn money_is_counted_as_it_was_charged() {
     assert_eq!((found.other_amounts, found.other_amounts_cents), (2, 2000), "nothing else names them");
     let fits = RecordedSale::new(Some(Tier::Strategy)).body(0, dropped("cad")).verdict(0, 1);
     let undelivered = RecordedSale::new(Some(Tier::Full)).body(0, dropped("cad"));
-    let noted = resubmitted("cad").body(1, paid(2500, "cad"));
-    assert_eq!(report([fits, undelivered, noted]).other_amounts, 1, "once");
+    let recorded = resubmitted("cad").body(1, paid(2500, "cad"));
+    assert_eq!(report([fits, undelivered, recorded]).other_amounts, 1, "once");
     let given_back =
         revenue(&report([resubmitted("usd").by_hand(1)])).iter().map(|row| (row.4, row.5)).collect::<Vec<_>>();
     assert_eq!(given_back, [(0, 0), (1, 0)]);

@@ -28,8 +28,8 @@ fn record(world: &World) {
     let journal = FunctionJournal { function: NAME, notes: world, log: world, alerts: world, clock: world };
     let ran = run(async {
         let loaded = journal.load::<()>().await.unwrap();
-        let note = |(): &mut (), _| Noted::save(()).recording("it_ran", json!({"count": 7}));
-        journal.commit(loaded, note).await.unwrap().settle().await;
+        let record = |(): &mut (), _| Noted::save(()).recording("it_ran", json!({"count": 7}));
+        journal.commit(loaded, record).await.unwrap().settle().await;
     });
     ran.unwrap();
 }

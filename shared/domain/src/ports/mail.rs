@@ -136,7 +136,7 @@ pub trait RelayDrafts: Send + Sync {
     async fn save(&self, id: &RelayDraftId, draft: &RelayDraft, expected: u64) -> Result<u64, SaveError>;
     /// Removes the draft. One that does not exist is no error.
     async fn discard(&self, id: &RelayDraftId) -> Result<(), StorageError>;
-    /// Notes the sale of a mail that was sent.
+    /// Records the sale of a mail that was sent.
     async fn link(&self, message: &str, session: &SessionId) -> Result<(), StorageError>;
     /// The sale of a mail that was sent; `None` if the mail is unknown.
     async fn linked(&self, message: &str) -> Result<Option<SessionId>, StorageError>;

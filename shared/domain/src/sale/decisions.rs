@@ -43,13 +43,13 @@ impl Sale {
         if decision == Decision::Replace && self.may_have_draft(now) {
             return Err(self.refuse_mail(Letter::Verdict, "replaced"));
         }
-        let noted = verdict.map(|new| (new.colour, self.note_verdict(new.colour, new.verdict_hash, now)));
+        let recorded = verdict.map(|new| (new.colour, self.record_verdict(new.colour, new.verdict_hash, now)));
         self.reopen_held(now);
         if verdict.is_some() && decision == Decision::Replace {
             self.forget_rendering(now);
         }
         let (operator, received_at) = (operator.clone(), self.received_at);
-        Ok(Event::Freed { decision, operator, received_at, verdict: noted })
+        Ok(Event::Freed { decision, operator, received_at, verdict: recorded })
     }
 
     /// Whether the mailbox has a draft of the verdict's mail, or a worker may be creating one at this moment.

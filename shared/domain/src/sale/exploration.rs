@@ -77,7 +77,7 @@ fn explore(walk: Walk) -> (Graph, Rows) {
             if !take(step, &before, &mut sale) {
                 continue;
             }
-            note(rows.entry((step.actor, step.name)).or_default(), &before, &sale);
+            add_transitions(rows.entry((step.actor, step.name)).or_default(), &before, &sale);
             let sale = std::mem::replace(&mut sale, before.clone());
             let by_machine = step.is_by_machine() && !is_sent_unordered(&before, &sale);
             reach(&mut graph, sale, by_machine);
@@ -115,7 +115,7 @@ fn is_sent_unordered(before: &Sale, after: &Sale) -> bool {
     Letter::ALL.into_iter().any(|letter| before.letter(letter).is_not_ordered() && is_claimed(letter))
 }
 
-fn note(row: &mut BTreeSet<(&'static str, &'static str, &'static str)>, before: &Sale, after: &Sale) {
+fn add_transitions(row: &mut BTreeSet<(&'static str, &'static str, &'static str)>, before: &Sale, after: &Sale) {
     let mut add = |what, from: &'static str, to: &'static str| {
         if from != to {
             row.insert((what, from, to));

@@ -86,7 +86,7 @@ impl Sale {
         now: Timestamp,
     ) -> Result<Event, Refused> {
         self.settle_finding(Settled::Replaced)?;
-        let verdict = Some((new.colour, self.note_verdict(new.colour, new.verdict_hash, now)));
+        let verdict = Some((new.colour, self.record_verdict(new.colour, new.verdict_hash, now)));
         let (operator, received_at) = (operator.clone(), self.received_at);
         Ok(Event::Freed { decision: Decision::Replace, operator, received_at, verdict })
     }

@@ -203,7 +203,7 @@ impl Sale {
         now: Timestamp,
     ) -> Result<Event, Refused> {
         self.require_claim(owner, "ordered")?;
-        self.note_purchase(purchase);
+        self.record_purchase(purchase);
         let wait = self.model_wait.get_or_insert(ModelWait { since: now, failures: 0 });
         wait.failures = wait.failures.saturating_add(1);
         let (failures, end) = (wait.failures, table.end(wait.since));
@@ -244,16 +244,16 @@ impl Sale {
         now: Timestamp,
     ) -> Result<Event, Refused> {
         self.require_claim(owner, "ready")?;
-        self.note_purchase(purchase);
+        self.record_purchase(purchase);
         self.stop_waiting();
         self.chased = 0;
         // The smoke test's data is removed after it, so none of it goes to the archive.
         self.fulfilment = Fulfilment::Ready { at: now, archived: self.smoke };
-        let regenerated = self.note_verdict(colour, verdict_hash, now);
+        let regenerated = self.record_verdict(colour, verdict_hash, now);
         Ok(Event::VerdictReady { colour, regenerated })
     }
 
-    fn note_purchase(&mut self, purchase: &Purchase) {
+    fn record_purchase(&mut self, purchase: &Purchase) {
         self.smoke = purchase.smoke;
         self.tier = Some(purchase.tier);
         self.query_hash = Some(purchase.query_hash.clone());
@@ -263,7 +263,7 @@ impl Sale {
 
     /// Records a verdict. A regenerated one is compared with the first. If the first was mailed, it stays the one that
     /// later ones are compared with (Regen Consistency, invariant 4).
-    pub(super) fn note_verdict(&mut self, colour: Colour, verdict_hash: &str, now: Timestamp) -> Option<Comparison> {
+    pub(super) fn record_verdict(&mut self, colour: Colour, verdict_hash: &str, now: Timestamp) -> Option<Comparison> {
         self.verdict_hash = Some(verdict_hash.to_owned());
         let comparison = self.comparison(colour, now);
         if comparison.is_some_and(|compared| compared.is_mailed) {
@@ -308,7 +308,7 @@ impl Sale {
     ) -> Result<Event, Refused> {
         self.require_claim(owner, "failed")?;
         if let Some(purchase) = purchase {
-            self.note_purchase(purchase);
+            self.record_purchase(purchase);
         }
         Ok(self.give_up(reason.to_owned(), now))
     }
@@ -322,7 +322,7 @@ impl Sale {
         let at = match held_by {
             HeldBy::Maker { owner, purchase } | HeldBy::AuthorityGate { owner, purchase } => {
                 self.require_claim(owner, "in review")?;
-                self.note_purchase(purchase);
+                self.record_purchase(purchase);
                 if matches!(held_by, HeldBy::Maker { .. }) { HeldAt::BeforeCache } else { HeldAt::AuthorityGate }
             }
             HeldBy::Page => {
@@ -365,13 +365,13 @@ impl Sale {
             FoundBy::Page => self.require_orderable(now, "unusable")?,
         }
         self.not_paid = None;
-        self.note_dropped(tier, email_tag);
+        self.remember_dropped_session(tier, email_tag);
         self.fulfilment = Fulfilment::Unusable { at: now };
         Ok(Event::Unusable { reason: reason.to_owned() })
     }
 
-    /// Notes what the session of a silent drop shows, so that its records carry it (Audit Trail, invariant 8).
-    fn note_dropped(&mut self, tier: Option<Tier>, email_tag: Option<&str>) {
+    /// Records what the session of a silent drop shows, so that its records carry it (Audit Trail, invariant 8).
+    fn remember_dropped_session(&mut self, tier: Option<Tier>, email_tag: Option<&str>) {
         self.tier = tier.or(self.tier);
         self.email_tag = email_tag.map(str::to_owned).or_else(|| self.email_tag.take());
     }
@@ -421,7 +421,7 @@ impl Sale {
         if found_now {
             self.fulfilment = Fulfilment::Unusable { at: now };
         }
-        self.note_dropped(tier, email_tag);
+        self.remember_dropped_session(tier, email_tag);
         self.drop_recorded = true;
         Ok(Event::DropRecorded { found_now, reason: unusable.to_string(), charge })
     }

@@ -280,7 +280,7 @@ fn only_the_hold_that_was_examined_is_released_and_approving_keeps_the_rendering
 
 /// Audit Trail, invariant 8: the records of a drop carry the tier and the address's tag that the session has.
 #[test]
-fn a_drop_notes_the_tier_and_the_tag_and_forgets_neither() {
+fn a_drop_records_the_tier_and_the_tag_and_forgets_neither() {
     let mut dropped = sale();
     dropped.unusable(FoundBy::Page, Some(Tier::Full), None, "x", at(0)).unwrap();
     assert_eq!((dropped.tier(), dropped.email_tag()), (Some(Tier::Full), None));

@@ -126,15 +126,15 @@ pub async fn order(
 /// The claim turns two messages into one verdict. A message that is younger than a minute, or waits for the model, gets
 /// no second one, and the next one waits a minute too: a customer who repeats the request would fill the queue.
 async fn order_again(ports: Ports<'_>, known: Versioned<Sale>, ordered_by: OrderedBy) -> Result<(), StorageError> {
-    let note = |sale: &mut Sale, now| {
+    let reorder = |sale: &mut Sale, now| {
         if !sale.needs_order(now) {
             return Change::nothing(false);
         }
         Change::made(sale.order_again(now), &Context::at(now))
     };
-    match ports.journal.commit(known, note).await {
-        Ok(noted) => {
-            if let (sale, true) = noted.settle().await {
+    match ports.journal.commit(known, reorder).await {
+        Ok(committed) => {
+            if let (sale, true) = committed.settle().await {
                 send(ports, &sale.value, ordered_by).await;
             }
             Ok(())

@@ -211,7 +211,7 @@ impl Asking<'_> {
         tracing::warn!(session = session.prefix(), attempt, model, %error, "[gemini] attempt {attempt} failed");
         self.generated.verdict = Err(NoVerdict::of(&error));
         if let ModelError::Throttled(delay) = &error {
-            self.models.note_throttle(ports.clock.now().plus(*delay));
+            self.models.remember_throttle(ports.clock.now().plus(*delay));
         }
         if is_probe || !error.is_retriable() {
             self.circuits.ended(model, self.admitted, &error).await;
@@ -223,7 +223,7 @@ impl Asking<'_> {
             // The service is up, so the circuit is closed, and the call is repeated like any other.
             self.admitted = Admitted::Call;
         } else if is_probe && let Some(until) = guard::closed_until(ports, policy, model).await {
-            self.models.note_open_circuit(until);
+            self.models.remember_open_circuit(until);
             // The half-open call of a model that is not asked any more would keep everybody else from making it.
             let is_last = self.attempt >= policy.backoff.attempts;
             if is_last || !self.switch().await {
@@ -318,18 +318,18 @@ impl<'a> Candidates<'a> {
                 Err(until) => {
                     let session = self.circuits.session.prefix();
                     tracing::warn!(session, model, "circuit open: the model is not asked");
-                    self.note_open_circuit(until);
+                    self.remember_open_circuit(until);
                 }
             }
         }
         None
     }
 
-    fn note_open_circuit(&mut self, until: Timestamp) {
+    fn remember_open_circuit(&mut self, until: Timestamp) {
         self.closed_until = Some(self.closed_until.map_or(until, |earlier| earlier.min(until)));
     }
 
-    fn note_throttle(&mut self, until: Timestamp) {
+    fn remember_throttle(&mut self, until: Timestamp) {
         self.throttled_until = self.throttled_until.max(Some(until));
     }
 

@@ -55,7 +55,7 @@ impl<'a> Tracked<'a> {
         *last = Some(Call { model: model.to_owned(), since, long_at: None, is_in_progress: true });
     }
 
-    fn note_long_text(&self) {
+    fn mark_long_text(&self) {
         let now = self.clock.now();
         if let Some(call) = self.last().as_mut() {
             call.long_at = Some(now);
@@ -101,7 +101,7 @@ impl<'a> Tracked<'a> {
     }
 }
 
-/// Passes a model's text on, and notes that it writes a long reply.
+/// Passes a model's text on, and marks its call when the reply is long.
 struct Noting<'a> {
     tracked: &'a Tracked<'a>,
     prompt: &'a Prompt,
@@ -112,7 +112,7 @@ struct Noting<'a> {
 impl Listener for Noting<'_> {
     async fn hear(&mut self, text: &str) {
         if self.prompt.is_long(text) {
-            self.tracked.note_long_text();
+            self.tracked.mark_long_text();
         }
         self.listener.hear(text).await;
     }

@@ -114,16 +114,16 @@ mod tests {
     }
 
     fn add(world: &World, message: &str, sender: &str, other_tags: &[&str]) {
-        let note = |inquiries: &mut Inquiries, now| {
+        let add = |inquiries: &mut Inquiries, now| {
             let other_tags = other_tags.iter().map(|tag| (*tag).to_owned()).collect();
             inquiries.add(Inquiry { message: message.into(), at: now, sender: sender.into(), other_tags });
             Noted::save(())
         };
-        let noted = async {
+        let added = async {
             let loaded = journal(world).load::<Inquiries>().await.unwrap();
-            journal(world).commit(loaded, note).await.unwrap().settle().await;
+            journal(world).commit(loaded, add).await.unwrap().settle().await;
         };
-        run(noted).unwrap();
+        run(added).unwrap();
     }
 
     fn listed(world: &World, seconds: i64) -> Vec<Waiting> {

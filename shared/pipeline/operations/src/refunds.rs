@@ -190,15 +190,15 @@ pub async fn record(journal: Journal<'_>, operator: &Operator, session: &Session
     if operator.reason().is_none() {
         return Err(RecordError::NoReason.into());
     }
-    let note = |sale: &mut Sale, now| Change::made(sale.refunded_by_hand(operator, now), &Context::at(now));
+    let record = |sale: &mut Sale, now| Change::made(sale.refunded_by_hand(operator, now), &Context::at(now));
     let session = session.paid_session();
     let sale = journal.store.load(&session).await?.ok_or(RecordError::NothingToRecord)?;
-    let (sale, mut is_recorded) = journal.commit(sale, note).await?.settle().await;
+    let (sale, mut is_recorded) = journal.commit(sale, record).await?.settle().await;
     // Also done if an earlier command failed between the two sales.
     if matches!(sale.value.money(), Money::Refunded { .. })
         && let Some(followup) = journal.store.load(&session.followup()).await?
     {
-        is_recorded |= journal.commit(followup, note).await?.settle().await.1;
+        is_recorded |= journal.commit(followup, record).await?.settle().await.1;
     }
     if is_recorded { Ok(()) } else { Err(RecordError::NothingToRecord.into()) }
 }

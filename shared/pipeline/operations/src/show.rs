@@ -155,11 +155,11 @@ mod tests {
             world.plan(plan);
             let journal = journal(&world);
             let loaded = run(journal.load(&session(), sale().received_at())).unwrap().unwrap();
-            let note = |sale: &mut Sale, _| match sale.remove_from_cache(&operator) {
+            let remove = |sale: &mut Sale, _| match sale.remove_from_cache(&operator) {
                 Ok(event) => Change::of(&event, &Context::at(sale.received_at()), ()),
                 Err(refused) => panic!("{refused}"),
             };
-            run(journal.commit(loaded, note)).unwrap().unwrap().unsettled();
+            run(journal.commit(loaded, remove)).unwrap().unwrap().unsettled();
         }
         world.plan(Plan::none());
         let ports = Ports { store: &world, objects: &world };

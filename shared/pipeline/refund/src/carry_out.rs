@@ -65,8 +65,8 @@ pub async fn carry_out(ports: Ports<'_>, session: &SessionId) -> Result<Outcome,
     let checkout = ports.payments.session(session).await?;
     let key = sale.value.refund_key();
     let outcome = ask(ports.ledger, &checkout, &key).await?;
-    let noted = journal.commit(sale, |sale, now| record_answer(sale, &checkout, &key, &outcome, now)).await?;
-    Ok(noted.settle().await.1)
+    let committed = journal.commit(sale, |sale, now| record_answer(sale, &checkout, &key, &outcome, now)).await?;
+    Ok(committed.settle().await.1)
 }
 
 /// The state of a refund that is not in progress, from the sale alone.
@@ -142,8 +142,8 @@ fn record_answer(
         // Stripe never answers this.
         Outcome::NotAuthorised => return Change::nothing(settled_outcome(sale)),
     };
-    let noted = sale.refund_answered(answer, Charge::of(checkout), now);
-    let Ok(event @ Event::RefundAnswered { answers, .. }) = noted else {
+    let answered = sale.refund_answered(answer, Charge::of(checkout), now);
+    let Ok(event @ Event::RefundAnswered { answers, .. }) = answered else {
         let is_made = matches!(answer, RefundAnswer::Confirmed | RefundAnswer::Pending);
         // The operator may have recorded the refund by hand while this request was on its way.
         let is_by_hand = matches!(sale.money(), Money::Refunded { .. }) && sale.refund_key() != key;

@@ -57,7 +57,7 @@ impl Remembered {
         log: &str,
     ) {
         let (alerts, cleaned) = (report.alerts(trigger, now, log), self.leftovers());
-        let note = |state: &mut SmokeState, _| {
+        let save_run = |state: &mut SmokeState, _| {
             // Another run may have added its own leftovers meanwhile.
             state.leftovers.retain(|session| !cleaned.contains(session));
             state.leftovers.extend(report.leftovers.iter().cloned());
@@ -71,7 +71,7 @@ impl Remembered {
                 Some(notebook) => notebook,
                 None => journal.load().await.map_err(|error| error.to_string())?,
             };
-            journal.commit(notebook, note).await.map_err(|error| error.to_string())?.settle().await;
+            journal.commit(notebook, save_run).await.map_err(|error| error.to_string())?.settle().await;
             Ok::<(), String>(())
         };
         let saved = within(pause, FOR_SAVING, save).await.unwrap_or_else(|interrupted| Err(interrupted.to_string()));

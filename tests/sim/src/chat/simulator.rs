@@ -227,7 +227,7 @@ impl<'h> Simulator<'h> {
         Timestamp::from_millis(self.now())
     }
 
-    fn note(&mut self, line: impl FnOnce() -> String) {
+    fn trace(&mut self, line: impl FnOnce() -> String) {
         let now = self.now() - self.began;
         if let Some(trace) = &mut self.trace {
             trace.push(format!("{:>8}.{:03} {}", now / 1000, now % 1000, line()));

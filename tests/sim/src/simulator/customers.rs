@@ -114,7 +114,7 @@ impl Simulator<'_> {
         let Some(customer) = self.customers.get(number) else { return };
         if customer.by_link {
             if let Ok(id) = SessionId::parse(format!("cs_test_L{number:03}_payment_link_L{number:07}")) {
-                self.note_session(number, id);
+                self.record_session(number, id);
             }
             return;
         }
@@ -127,7 +127,7 @@ impl Simulator<'_> {
         self.invoke(Work::Checkout { attempt }, Some(number), 0, 0, buys);
     }
 
-    pub(super) fn note_session(&mut self, number: usize, id: SessionId) {
+    pub(super) fn record_session(&mut self, number: usize, id: SessionId) {
         let now = Timestamp::from_millis(self.now());
         let Some(customer) = self.customers.get_mut(number) else { return };
         customer.session = Some(id.clone());
@@ -170,7 +170,7 @@ impl Simulator<'_> {
             session.payment_status = if paid { PaymentStatus::Paid } else { PaymentStatus::Unpaid };
         }
         let kind = if late { LATE_PAYMENT } else { COMPLETED };
-        self.note(|| format!("customer {number}: {kind}, paid: {paid}"));
+        self.trace(|| format!("customer {number}: {kind}, paid: {paid}"));
         let wait = self.random.between(200, if self.has_faults_now() { 3 * MINUTE } else { 5 * SECOND });
         if !lost {
             self.in_a_while(wait, What::Event { customer: number, kind, paid, attempt: 1 });
@@ -257,7 +257,7 @@ impl Simulator<'_> {
                 self.customers[relative].mishap = Some(what);
             }
             self.tally.count_fault(what);
-            self.note(|| format!("customer {number}: {what}"));
+            self.trace(|| format!("customer {number}: {what}"));
         }
     }
 }

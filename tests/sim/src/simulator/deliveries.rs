@@ -42,7 +42,7 @@ impl<'h> Simulator<'h> {
             Received::GivenUp(waiting) => {
                 self.tally.count_fault("moved to a dead-letter queue");
                 let name = QUEUES[queue].0;
-                self.note(|| format!("{name} {id} moves to the dead-letter queue"));
+                self.trace(|| format!("{name} {id} moves to the dead-letter queue"));
                 let most = self.queues[queue].max_receives;
                 Rule::Queues.require(waiting.receives == most, || {
                     "moved to the dead-letter queue at the wrong receive".to_owned()
@@ -91,7 +91,7 @@ impl<'h> Simulator<'h> {
     pub(super) fn finished(&mut self, task: &Task<'h>, outcome: &Outcome) -> Checked {
         match outcome {
             Outcome::Handled(handled) => {
-                self.note(|| format!("{} {handled:?}", label(task)));
+                self.trace(|| format!("{} {handled:?}", label(task)));
                 if let (Work::Message { queue, id }, Handled::Done) = (&task.work, handled) {
                     let is_kept = || self.queues[*queue].dead.iter().any(|dead| dead.customer.is_none());
                     Rule::Queues.require(task.customer.is_some() || is_kept(), || {
@@ -102,18 +102,18 @@ impl<'h> Simulator<'h> {
                 Ok(())
             }
             Outcome::Ran => {
-                self.note(|| format!("{} done", label(task)));
+                self.trace(|| format!("{} done", label(task)));
                 Ok(())
             }
             Outcome::Answered(answer) => {
-                self.note(|| format!("{} {answer:?}", label(task)));
+                self.trace(|| format!("{} {answer:?}", label(task)));
                 if let Work::Operator { decision, attempt } = task.work {
                     self.decided(task.customer, decision, attempt, *answer);
                 }
                 Ok(())
             }
             Outcome::Replied(reply) => {
-                self.note(|| format!("{} {}", label(task), reply.status()));
+                self.trace(|| format!("{} {}", label(task), reply.status()));
                 match task.customer {
                     Some(number) => self.replied(number, task, reply),
                     None => {
@@ -150,7 +150,7 @@ impl<'h> Simulator<'h> {
                 })?;
                 match id.filter(|_| reply.status() == 200) {
                     None if refused => {}
-                    Some(id) => self.note_session(number, id),
+                    Some(id) => self.record_session(number, id),
                     None => self.comes_back(number, *attempt),
                 }
             }

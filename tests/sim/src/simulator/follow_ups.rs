@@ -177,7 +177,7 @@ impl Simulator<'_> {
             (customer.question, customer.is_sold) = (text.text, text.is_sold);
             let ordered = if *work == Work::Inbox { "ordered by a reply" } else { "ordered on the page" };
             self.tally.count_follow_up(ordered);
-            self.note(|| format!("customer {number}: {ordered}"));
+            self.trace(|| format!("customer {number}: {ordered}"));
             self.at(begins + PROMISE, What::Promise { customer: number });
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Simulator<'_> {
         state.inbox.push(Unread { arrival, message, text });
         drop(state);
         self.tally.count_follow_up("message in the inbox");
-        self.note(|| format!("customer {number} writes: {said:?}"));
+        self.trace(|| format!("customer {number} writes: {said:?}"));
         if !self.watches_inbox {
             self.watches_inbox = true;
             let wait = if self.script.is_some() { INBOX_EVERY } else { self.random.between(0, INBOX_EVERY) };

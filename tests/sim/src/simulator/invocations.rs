@@ -44,7 +44,7 @@ impl<'h> Simulator<'h> {
         let task = Task { future: Box::pin(future), work, customer, skew, hops, invocation };
         self.counted += 1;
         let id = self.counted;
-        self.note(|| format!("{} begins", label(&task)));
+        self.trace(|| format!("{} begins", label(&task)));
         self.tasks.insert(id, task);
         self.in_a_while(0, What::Poll(id));
         self.in_a_while(time_out, What::TimeOut(id));
@@ -71,7 +71,7 @@ impl<'h> Simulator<'h> {
                 self.tally.count_fault(fault_name(fault));
                 self.may_be_left(&task.work, task.customer);
             }
-            self.note(|| {
+            self.trace(|| {
                 let fault = crossing.fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
                 format!("{} {}{fault}", label(&task), crossing.name)
             });
@@ -102,7 +102,7 @@ impl<'h> Simulator<'h> {
         }
         for (name, body) in put_aside {
             let Some(queue) = queue_named(name) else { continue };
-            self.note(|| format!("an unreadable message goes to the dead letters of {name}"));
+            self.trace(|| format!("an unreadable message goes to the dead letters of {name}"));
             let unreadable = Waiting { body, customer: None, receives: 0, visible_at: 0, hops: task.hops + 1 };
             self.queues[queue].dead.push(unreadable);
         }
@@ -115,7 +115,7 @@ impl<'h> Simulator<'h> {
                         self.at(at, What::Poll(id));
                     }
                     None => {
-                        self.note(|| format!("{} died", label(&task)));
+                        self.trace(|| format!("{} died", label(&task)));
                         self.died(&task);
                     }
                 }

@@ -73,7 +73,7 @@ impl Simulator<'_> {
             customer.may_be_chased |= is_brought_on;
         }
         self.tally.count_fault("payment changed");
-        self.note(|| format!("customer {number}: {change:?}"));
+        self.trace(|| format!("customer {number}: {change:?}"));
         let wait = self.random.between(200, 3 * MINUTE);
         if is_lost {
             self.tally.count_fault("payment event lost");

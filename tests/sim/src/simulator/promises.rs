@@ -25,7 +25,7 @@ impl Simulator<'_> {
 
     /// The promise to a customer is due: the sale must have ended or be on a human's list.
     pub(super) fn promise(&mut self, number: usize) -> Checked {
-        self.note(|| format!("the promise to customer {number} is due"));
+        self.trace(|| format!("the promise to customer {number} is due"));
         let Some(customer) = self.customers.get(number) else { return Ok(()) };
         // A promise that is due in a long period of faults counts from its end, and one to a customer whose money went
         // back meanwhile from then.

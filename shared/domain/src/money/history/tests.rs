@@ -170,9 +170,10 @@ fn a_change_is_reported_when_more_went_back_than_before_and_only_then() {
     let changes = |reports: &[PaymentReport]| {
         let mut history = PaymentHistory::new();
         assert!(history.is_empty());
-        let noted: Vec<ReportEffect> = reports.iter().map(|report| history.record_report(report, Some(500))).collect();
+        let effects: Vec<ReportEffect> =
+            reports.iter().map(|report| history.record_report(report, Some(500))).collect();
         assert!(!history.is_empty());
-        noted
+        effects
     };
     let (partly, whole) =
         (ReportEffect::Change(PaymentChange::PartlyRefunded), ReportEffect::Change(PaymentChange::Refunded));

@@ -83,7 +83,7 @@ fn next(sale: &Sale, steps: &[Step], random: &mut Random, rows: &mut Rows) -> (S
             continue;
         }
         if take(step, sale, &mut after) {
-            note(rows.entry((step.actor, step.name)).or_default(), sale, &after);
+            add_transitions(rows.entry((step.actor, step.name)).or_default(), sale, &after);
             after = normal(after, Walk::Attention);
             if after != *sale {
                 return (after, Some(index));

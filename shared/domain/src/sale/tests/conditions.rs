@@ -272,15 +272,15 @@ fn a_different_regenerated_verdict_orders_one_note_to_who_has_the_first() {
         divergence,
         ..ready()
     };
-    let noted = |mut sale: Sale, colour| {
-        sale.note_verdict(colour, "h", at(3));
+    let divergence_of = |mut sale: Sale, colour| {
+        sale.record_verdict(colour, "h", at(3));
         sale.divergence
     };
     let sent = || Mail::Sent { at: at(1) };
-    assert_eq!(noted(first(sent(), Mail::NotOrdered), Colour::Red), Mail::Ordered);
-    assert_eq!(noted(first(sent(), Mail::NotOrdered), Colour::Green), Mail::NotOrdered);
-    assert_eq!(noted(first(Mail::Ordered, Mail::NotOrdered), Colour::Red), Mail::NotOrdered);
-    assert_eq!(noted(first(sent(), sent()), Colour::Red), sent());
+    assert_eq!(divergence_of(first(sent(), Mail::NotOrdered), Colour::Red), Mail::Ordered);
+    assert_eq!(divergence_of(first(sent(), Mail::NotOrdered), Colour::Green), Mail::NotOrdered);
+    assert_eq!(divergence_of(first(Mail::Ordered, Mail::NotOrdered), Colour::Red), Mail::NotOrdered);
+    assert_eq!(divergence_of(first(sent(), sent()), Colour::Red), sent());
 }
 
 /// Regen Consistency, invariant 4: the mailed verdict is the original.
@@ -306,7 +306,7 @@ fn a_regenerated_verdict_is_compared_with_the_one_that_is_mailed() {
     ] {
         let what = format!("{mail:?}");
         let mut sale = Sale { regenerated_at: Some(at(2)), colour: Some(Colour::Green), mail, sent_again, ..ready() };
-        let compared = sale.note_verdict(Colour::Red, "h", at(3)).unwrap();
+        let compared = sale.record_verdict(Colour::Red, "h", at(3)).unwrap();
         assert_eq!((compared.is_mailed, compared.is_announced()), (is_mailed, is_mailed), "{what}");
         let kept = if is_mailed { (Some(Colour::Green), Some(Colour::Red)) } else { (Some(Colour::Red), None) };
         assert_eq!((sale.colour, sale.page_colour), kept, "{what}");
@@ -328,13 +328,13 @@ fn a_mail_that_leaves_after_a_regeneration_orders_the_note_about_it() {
         [(Colour::Red, Mail::Ordered), (Colour::Amber, Mail::NotOrdered), (Colour::Green, Mail::NotOrdered)]
     {
         let mut sale = drafted();
-        sale.note_verdict(second, "h", at(3));
+        sale.record_verdict(second, "h", at(3));
         assert_eq!(sale.divergence, Mail::NotOrdered, "{second:?}: nothing has left");
         sale.mail_sent(Letter::Verdict, "a", at(4)).unwrap();
         assert_eq!(sale.divergence, expected, "{second:?}");
     }
     let mut unknown = drafted();
-    unknown.note_verdict(Colour::Red, "h", at(3));
+    unknown.record_verdict(Colour::Red, "h", at(3));
     unknown.mail = Mail::Unknown { at: at(4) };
     let operator = Operator::parse("o", None).unwrap();
     let mut found = unknown.clone();
@@ -354,7 +354,7 @@ fn a_mail_that_is_sent_once_more_is_not_the_original() {
     let mut sale = Sale { colour: Some(Colour::Green), mail: Mail::Sent { at: at(1) }, ..ready() };
     sale.send_again(&Operator::parse("o", Some("asked")).unwrap(), at(2)).unwrap();
     sale.regenerated_at = Some(at(3));
-    sale.note_verdict(Colour::Red, "h", at(4));
+    sale.record_verdict(Colour::Red, "h", at(4));
     assert_eq!(sale.claim_mail(Letter::Verdict, "a", at(5), LEASE), Claim::Granted);
     let draft = Draft { id: "1".into(), internet_message_id: "<1@x>".into() };
     sale.mail_drafted(Letter::Verdict, "a", &draft, &rendered()).unwrap();

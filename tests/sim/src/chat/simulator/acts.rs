@@ -192,7 +192,7 @@ impl Simulator<'_> {
         reply: &Reply,
     ) -> Checked {
         let (status, body) = (reply.status(), reply.body().to_owned());
-        self.note(|| format!("person {} {} {:?} {status} {body}", asked.person, asked.call, asked.exchange));
+        self.trace(|| format!("person {} {} {:?} {status} {body}", asked.person, asked.call, asked.exchange));
         self.tally.count(format!("{} {status}", asked.call));
         if status == 202 && body.contains("replies") {
             self.tally.count("beginning");

@@ -127,7 +127,7 @@ impl Simulator<'_> {
     }
 
     fn operate(&mut self, person: usize, decision: Decision) {
-        self.note(|| format!("operator: {decision:?} for person {person}"));
+        self.trace(|| format!("operator: {decision:?} for person {person}"));
         let (functions, who) = (self.functions, self.checker.subscribers[person].clone());
         self.begin(Work::Schedule, async move {
             functions.decide(&who, decision).await;

@@ -55,7 +55,7 @@ impl<'h> Simulator<'h> {
         let skew = if wrong { self.random.between(-10 * MINUTE, 10 * MINUTE) } else { 0 };
         self.counted += 1;
         let (id, now) = (self.counted, self.now());
-        self.note(|| format!("task {id} begins: {work:?}"));
+        self.trace(|| format!("task {id} begins: {work:?}"));
         let began = Timestamp::from_millis(now);
         self.tasks.insert(id, Task { future: Box::pin(future), work, skew, began });
         self.at(now, What::Poll(id));
@@ -92,7 +92,7 @@ impl<'h> Simulator<'h> {
             if crossing.name == "mailbox.send_draft" && matches!(task.work, Work::Schedule) {
                 self.tally.count("mail about a Bridge");
             }
-            self.note(|| {
+            self.trace(|| {
                 let fault = crossing.fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
                 format!("task {id} {}{fault}", crossing.name)
             });
@@ -125,7 +125,7 @@ impl<'h> Simulator<'h> {
     /// Handles a process that ended before its work: its message is delivered again, and its comparison runs the next
     /// day.
     pub(super) fn ended(&mut self, work: &Work) {
-        self.note(|| format!("ended: {work:?}"));
+        self.trace(|| format!("ended: {work:?}"));
         match work {
             Work::Event(message) => {
                 let again = self.now() + MINUTE;
