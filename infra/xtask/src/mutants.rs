@@ -18,7 +18,7 @@ mod tool;
 pub(crate) use options::Options;
 
 use crate::{error::Error, local_dir::repository};
-use compile::Workshop;
+use compile::WorkTree;
 use judge::{Judges, Outcome};
 use mutant::Mutant;
 use plan::Plan;
@@ -52,7 +52,7 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
         drawn.iter().for_each(|mutant| report(&json!({ "mutant": mutant.name, "package": mutant.package })));
         return Ok(ExitCode::SUCCESS);
     }
-    let workshop = Workshop { source, target: root.join("target/mutants/build") };
+    let work_tree = WorkTree { source, target: root.join("target/mutants/build") };
     let (equivalent, judged): (Vec<Mutant>, Vec<Mutant>) =
         drawn.into_iter().partition(|mutant| plan.equivalent(mutant).is_some());
     let run = Run { judged: &judged, counts: Mutex::default() };
@@ -60,11 +60,11 @@ pub(crate) fn mutants(options: &Options) -> Result<ExitCode, Error> {
         let reason = plan.equivalent(mutant).map(|known| known.reason.clone()).unwrap_or_default();
         run.report(mutant, &Outcome::Equivalent(reason));
     }
-    let board = workshop.switch(&judged)?;
+    let board = work_tree.switch(&judged)?;
     for index in &board.unviable {
         run.report(&judged[*index], &Outcome::Unviable);
     }
-    let mut judges = Judges::new(&workshop, options, &plan);
+    let mut judges = Judges::new(&work_tree, options, &plan);
     let packages = judged.iter().map(|mutant| mutant.package.as_str()).collect();
     judges.prepare(&packages)?;
     let with_switch = |index: &usize| !board.unviable.contains(index) && !board.apart.contains(index);

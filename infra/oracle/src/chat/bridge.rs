@@ -16,7 +16,7 @@ use serde_json::json;
 use super::bridge_report::{described, grant_question, reply_question, revoke_question, settle_question, table, text};
 use crate::{
     command::{CommandError, Ended, OrFailed, Signed, Target, read_file, wait},
-    stack::{BridgeDesk, Deployed},
+    stack::{BridgeStores, Deployed},
     terminal::{output, when},
 };
 
@@ -179,19 +179,23 @@ fn list(target: &Target) -> Result<Ended, CommandError> {
     })
 }
 
-async fn read(deployed: &Deployed, desk: &BridgeDesk<'_>, digits: &str) -> Result<(Held, Vec<Shown>), CommandError> {
+async fn read(
+    deployed: &Deployed,
+    stores: &BridgeStores<'_>,
+    digits: &str,
+) -> Result<(Held, Vec<Shown>), CommandError> {
     let who = find(deployed, digits).await?;
-    let held = bridge::load(desk.ports(), &who).await.map_err(unreadable)?;
-    let messages = held.messages(&desk.keys).await.map_err(unreadable)?;
+    let held = bridge::load(stores.ports(), &who).await.map_err(unreadable)?;
+    let messages = held.messages(&stores.keys).await.map_err(unreadable)?;
     Ok((held, messages))
 }
 
 fn show(arguments: &ShowArguments) -> Result<Ended, CommandError> {
     let deployed = arguments.target.open()?;
-    let desk = deployed.bridge_desk()?;
+    let stores = deployed.bridge_stores()?;
     let shown = wait(async {
-        let (held, messages) = read(&deployed, &desk, &arguments.bridge).await?;
-        let person = held.person(&desk.keys).await.map_err(unreadable)?;
+        let (held, messages) = read(&deployed, &stores, &arguments.bridge).await?;
+        let person = held.person(&stores.keys).await.map_err(unreadable)?;
         Ok(described(&held, person.as_ref(), &messages, System.now()))
     })?;
     output::print_answer(arguments.target.json, &shown, || text(&shown))
@@ -212,21 +216,21 @@ fn grant(arguments: &GrantArguments) -> Result<Ended, CommandError> {
         ))
     })?;
     let (deployed, operator) = arguments.signed.open()?;
-    let (desk, who) = (deployed.bridge_desk()?, wait(find(&deployed, &arguments.bridge))?);
+    let (stores, who) = (deployed.bridge_stores()?, wait(find(&deployed, &arguments.bridge))?);
     if !arguments.signed.confirm(&deployed, &grant_question(&who, expires))? {
         return Ok(Ended::Nothing);
     }
-    let bridge = wait(async { bridge::grant(desk.ports(), &who, &operator, expires).await.map_err(decided) })?;
+    let bridge = wait(async { bridge::grant(stores.ports(), &who, &operator, expires).await.map_err(decided) })?;
     print_decided(&bridge.value, &arguments.signed.target)
 }
 
 fn revoke(arguments: &RevokeArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open()?;
-    let (desk, who) = (deployed.bridge_desk()?, wait(find(&deployed, &arguments.bridge))?);
+    let (stores, who) = (deployed.bridge_stores()?, wait(find(&deployed, &arguments.bridge))?);
     if !arguments.signed.confirm(&deployed, &revoke_question(&who))? {
         return Ok(Ended::Nothing);
     }
-    let bridge = wait(async { bridge::revoke(desk.ports(), &who, &operator).await.map_err(decided) })?;
+    let bridge = wait(async { bridge::revoke(stores.ports(), &who, &operator).await.map_err(decided) })?;
     print_decided(&bridge.value, &arguments.signed.target)
 }
 
@@ -241,9 +245,9 @@ fn written(file: Option<&PathBuf>) -> Result<Message, CommandError> {
 fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     let text = written(arguments.file.as_ref())?;
     let (deployed, operator) = arguments.signed.open()?;
-    let desk = deployed.bridge_desk()?;
+    let stores = deployed.bridge_stores()?;
     let (mailbox, site) = (deployed.backend().mailbox()?, deployed.backend().site()?);
-    let (held, messages) = wait(read(&deployed, &desk, &arguments.bridge))?;
+    let (held, messages) = wait(read(&deployed, &stores, &arguments.bridge))?;
     let bridge = &held.bridge.value;
     let unsent = bridge::unsent_reply(&messages, &text);
     let is_unclear = unsent.is_none() && arguments.to.is_none() && bridge.unanswered().next().is_some();
@@ -256,7 +260,7 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
     if !arguments.signed.confirm(&deployed, &question)? {
         return Ok(Ended::Nothing);
     }
-    let replying = bridge::reply(desk.ports(), &mailbox, &site, bridge.id(), &operator, to, &text);
+    let replying = bridge::reply(stores.ports(), &mailbox, &site, bridge.id(), &operator, to, &text);
     let reply = wait(async { replying.await.map_err(|error| replied(error, to)) })?;
     let answer = json!({ "bridge": arguments.bridge, "reply": reply.id, "answers": to, "mailed": true });
     output::print_answer(arguments.signed.target.json, &answer, || {
@@ -266,13 +270,13 @@ fn reply(arguments: &ReplyArguments) -> Result<Ended, CommandError> {
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open_with_reason("settling a mail")?;
-    let (desk, mailbox) = (deployed.bridge_desk()?, deployed.backend().mailbox()?);
+    let (stores, mailbox) = (deployed.bridge_stores()?, deployed.backend().mailbox()?);
     let who = wait(find(&deployed, &arguments.bridge))?;
     if !arguments.signed.confirm(&deployed, &settle_question(&who, arguments.sent))? {
         return Ok(Ended::Nothing);
     }
     wait(async {
-        let settling = bridge::settle(desk.ports(), &mailbox, &who, &operator, &arguments.reply, arguments.sent);
+        let settling = bridge::settle(stores.ports(), &mailbox, &who, &operator, &arguments.reply, arguments.sent);
         settling.await.map_err(decided)
     })?;
     let answer = json!({ "bridge": arguments.bridge, "reply": arguments.reply, "sent": arguments.sent });

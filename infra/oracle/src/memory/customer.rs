@@ -46,7 +46,7 @@ pub(crate) enum View {
 
 /// The stores of the customers' memories.
 #[derive(Clone, Copy)]
-struct Desk<'a> {
+struct MemoryPorts<'a> {
     journal: ChatJournal<'a>,
     logs: &'a dyn MemoryLogs,
     keys: &'a dyn SubjectKeys,
@@ -62,13 +62,14 @@ pub(crate) fn run(
     let deployed = arguments.signed.target.open()?;
     let id = customer(&deployed, name)?;
     let keys = deployed.memory_keys()?;
-    let desk = Desk { journal: deployed.stores.chat_journal(), logs: &deployed.stores.memory_logs(), keys: &keys };
+    let logs = deployed.stores.memory_logs();
+    let ports = MemoryPorts { journal: deployed.stores.chat_journal(), logs: &logs, keys: &keys };
     if view == View::Verify {
-        writeln!(output, "{}", wait(verify(desk, &id))?)?;
+        writeln!(output, "{}", wait(verify(ports, &id))?)?;
         return Ok(Ended::Done);
     }
     let operator = arguments.signed.operator_with_reason(&deployed, "reading a customer's memory")?;
-    let read = wait(read(desk, &id, &operator, view))?;
+    let read = wait(read(ports, &id, &operator, view))?;
     print(read, output, io::stderr())
 }
 
@@ -98,8 +99,8 @@ fn incomplete(missing: usize) -> Option<String> {
 }
 
 /// The account, and the name of its memory.
-async fn account(desk: Desk<'_>, id: &SubscriberId) -> Result<(Versioned<Account>, Handle), CommandError> {
-    let account = desk.journal.load(id).await.or_failed("the account cannot be read")?;
+async fn account(ports: MemoryPorts<'_>, id: &SubscriberId) -> Result<(Versioned<Account>, Handle), CommandError> {
+    let account = ports.journal.load(id).await.or_failed("the account cannot be read")?;
     if account.version == 0 {
         return Err(CommandError::Refused(format!("{} has no memory", id.prefix())));
     }
@@ -108,15 +109,20 @@ async fn account(desk: Desk<'_>, id: &SubscriberId) -> Result<(Versioned<Account
 }
 
 /// Opens the memory, records who reads it and why, and returns what is written.
-async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View) -> Result<Read, CommandError> {
-    let (account, name) = account(desk, id).await?;
-    let key = desk.keys.find(name.as_str()).await.or_failed("the memory's key cannot be read")?;
+async fn read(
+    ports: MemoryPorts<'_>,
+    id: &SubscriberId,
+    operator: &Operator,
+    view: View,
+) -> Result<Read, CommandError> {
+    let (account, name) = account(ports, id).await?;
+    let key = ports.keys.find(name.as_str()).await.or_failed("the memory's key cannot be read")?;
     let Some(key) = key.filter(|_| !account.value.is_erasing()) else {
         return Err(CommandError::Refused(format!("{} has no memory, or it is being erased", id.prefix())));
     };
     let seal = SubjectSeal::new(&key, name.as_str());
     let seal = seal.ok_or_else(|| CommandError::Refused("the memory's key is unusable".to_owned()))?;
-    let log = store::load(desk.logs, name.as_str(), &name, &seal).await.or_failed("the memory cannot be read")?;
+    let log = store::load(ports.logs, name.as_str(), &name, &seal).await.or_failed("the memory cannot be read")?;
     let written = match view {
         View::Export => export::export(&log, &seal).or_failed("the export failed")?,
         View::Show | View::Verify => shown(&log)?.to_string().into_bytes(),
@@ -126,19 +132,19 @@ async fn read(desk: Desk<'_>, id: &SubscriberId, operator: &Operator, view: View
     let missing = account.value.unlogged().count();
     let record =
         |_: &mut Account, now| Change::recorded(vec![Record::chat(now, now, ChatStatus::Read, facts.clone())], ());
-    let recorded = desk.journal.commit(account, record).await;
+    let recorded = ports.journal.commit(account, record).await;
     recorded.or_failed("nothing is shown: it could not be recorded")?.settle().await;
     Ok(Read { written, missing })
 }
 
 /// Checks the chain of the sealed records, and that it ends at the head that the store keeps separately.
-async fn verify(desk: Desk<'_>, id: &SubscriberId) -> Result<Value, CommandError> {
-    let (_, name) = account(desk, id).await?;
+async fn verify(ports: MemoryPorts<'_>, id: &SubscriberId) -> Result<Value, CommandError> {
+    let (_, name) = account(ports, id).await?;
     let unusable = |error| match error {
         StoreError::Storage(error) => CommandError::failed("the memory cannot be read", error),
         error => CommandError::Refused(format!("the memory was changed: {error}")),
     };
-    let records = store::complete(desk.logs, name.as_str()).await.map_err(unusable)?;
+    let records = store::complete(ports.logs, name.as_str()).await.map_err(unusable)?;
     log::verify(&name, &records).map_err(|error| unusable(error.into()))?;
     let head = records.last().map(|record| record.hash);
     Ok(json!({ "memory": name, "records": records.len(), "head": head, "erased": log::erasure_of(&records).is_some() }))
@@ -162,9 +168,9 @@ mod tests {
         SubscriberId::parse("e".repeat(64)).unwrap()
     }
 
-    fn desk(world: &World) -> Desk<'_> {
+    fn ports(world: &World) -> MemoryPorts<'_> {
         let journal = ChatJournal { store: world, log: world, alerts: world, clock: world };
-        Desk { journal, logs: world, keys: world }
+        MemoryPorts { journal, logs: world, keys: world }
     }
 
     fn operator() -> Operator {
@@ -175,9 +181,9 @@ mod tests {
     fn world() -> World {
         let world = World::at(Timestamp::from_seconds(1_800_000_000));
         let account = Account::new(somebody());
-        live(desk(&world).journal.store.save(&account, 0)).unwrap().unwrap();
+        live(ports(&world).journal.store.save(&account, 0)).unwrap().unwrap();
         let name = Handle::parse(account.memory()).unwrap();
-        let key = live(desk(&world).keys.find_or_create(name.as_str())).unwrap().unwrap();
+        let key = live(ports(&world).keys.find_or_create(name.as_str())).unwrap().unwrap();
         let seal = SubjectSeal::new(&key, name.as_str()).unwrap();
         let mut log = EventLog::new(name.clone());
         for line in [
@@ -195,7 +201,7 @@ mod tests {
     }
 
     fn reading(world: &World, view: View) -> Result<String, CommandError> {
-        let read = live(read(desk(world), &somebody(), &operator(), view)).unwrap();
+        let read = live(read(ports(world), &somebody(), &operator(), view)).unwrap();
         read.map(|read| String::from_utf8(read.written).unwrap())
     }
 
@@ -203,16 +209,16 @@ mod tests {
     #[test]
     fn a_reply_that_the_memory_lacks_is_reported() {
         let world = world();
-        let missing = || live(read(desk(&world), &somebody(), &operator(), View::Export)).unwrap().unwrap().missing;
+        let missing = || live(read(ports(&world), &somebody(), &operator(), View::Export)).unwrap().unwrap().missing;
         assert_eq!((missing(), incomplete(0)), (0, None));
         let id = ExchangeId::parse("00000000-0000-4000-8000-000000000001").unwrap();
         let (fingerprint, owner) = ("f".to_owned(), "o".to_owned());
         let ask = Ask { id: id.clone(), fingerprint, owner, is_free: true, evaluation: "e".into() };
         let change = |change: &dyn Fn(&mut Account)| {
-            let stored = live(desk(&world).journal.load(&somebody())).unwrap().unwrap();
+            let stored = live(ports(&world).journal.load(&somebody())).unwrap().unwrap();
             let Versioned { mut value, version } = stored;
             change(&mut value);
-            live(desk(&world).journal.store.save(&value, version)).unwrap().unwrap();
+            live(ports(&world).journal.store.save(&value, version)).unwrap().unwrap();
         };
         change(&|account| {
             let now = Timestamp::from_seconds(1_800_000_000);
@@ -259,10 +265,10 @@ mod tests {
     fn nothing_is_read_of_a_stranger_or_while_an_erasure_runs() {
         let world = world();
         let stranger = SubscriberId::parse("d".repeat(64)).unwrap();
-        let read = live(read(desk(&world), &stranger, &operator(), View::Show)).unwrap();
+        let read = live(read(ports(&world), &stranger, &operator(), View::Show)).unwrap();
         assert!(matches!(read, Err(CommandError::Refused(_))));
-        let account = live(desk(&world).journal.load(&somebody())).unwrap().unwrap();
-        live(forgetting::begin(desk(&world).journal, account, Some(&operator()))).unwrap().unwrap();
+        let account = live(ports(&world).journal.load(&somebody())).unwrap().unwrap();
+        live(forgetting::begin(ports(&world).journal, account, Some(&operator()))).unwrap().unwrap();
         assert!(matches!(reading(&world, View::Export), Err(CommandError::Refused(_))));
         assert!(world.state().log.values().all(|line| !line.contains(r#""status":"READ""#)));
     }
@@ -272,7 +278,7 @@ mod tests {
     fn a_stored_memory_is_verified_without_its_key() {
         let world = world();
         world.plan(Plan::none().whenever("memory.find_key", Fault::Fail));
-        let verified = || live(verify(desk(&world), &somebody())).unwrap();
+        let verified = || live(verify(ports(&world), &somebody())).unwrap();
         let sound = verified().unwrap();
         assert_eq!((&sound["records"], &sound["erased"]), (&json!(2), &json!(false)));
         assert!(world.state().log.is_empty());
@@ -294,7 +300,7 @@ mod tests {
         let stores = MemoryStores::default();
         let name = Account::new(somebody()).memory();
         live(stores.append(&name, &kept)).unwrap().unwrap();
-        let verified = || live(verify(Desk { logs: &stores, ..desk(&world) }, &somebody())).unwrap();
+        let verified = || live(verify(MemoryPorts { logs: &stores, ..ports(&world) }, &somebody())).unwrap();
         assert_eq!(verified().unwrap(), sound);
         stores.lose_head(&name);
         assert!(matches!(verified(), Err(CommandError::Refused(_))), "a missing head");

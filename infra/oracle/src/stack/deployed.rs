@@ -34,13 +34,13 @@ pub(crate) struct DigestParts {
     pub(crate) notices: SqsLogNotices,
 }
 
-pub(crate) struct BridgeDesk<'a> {
+pub(crate) struct BridgeStores<'a> {
     journal: BridgeJournal<'a>,
     accounts: &'a DynamoSales,
     pub(crate) keys: KmsSubjectKeys<'a>,
 }
 
-impl BridgeDesk<'_> {
+impl BridgeStores<'_> {
     pub(crate) fn ports(&self) -> bridge::Ports<'_> {
         bridge::Ports { journal: self.journal, accounts: self.accounts, keys: &self.keys }
     }
@@ -134,9 +134,9 @@ impl Deployed {
         Reach::new(self.backend.connection().clone())
     }
 
-    pub(crate) fn bridge_desk(&self) -> Result<BridgeDesk<'_>, StackError> {
+    pub(crate) fn bridge_stores(&self) -> Result<BridgeStores<'_>, StackError> {
         let (journal, accounts) = (self.stores.bridge_journal(), &self.stores.sales);
-        Ok(BridgeDesk { journal, accounts, keys: self.memory_keys()? })
+        Ok(BridgeStores { journal, accounts, keys: self.memory_keys()? })
     }
 
     pub(crate) fn memory_keys(&self) -> Result<KmsSubjectKeys<'_>, StackError> {

@@ -9,4 +9,4 @@ pub(crate) mod log_ports;
 mod signed_call;
 mod variables;
 
-pub(crate) use deployed::{BridgeDesk, Deployed};
+pub(crate) use deployed::{BridgeStores, Deployed};

@@ -18,7 +18,7 @@ pub(crate) struct Store {
     pub(super) refunds: Vec<Value>,
     /// Oldest first.
     pub(super) disputes: Vec<Value>,
-    pub(crate) book: Book,
+    pub(crate) billing: Billing,
     pub(crate) promotion_codes: Vec<PromotionCode>,
     pub(super) replies: idempotency::Replies,
 }
@@ -30,7 +30,7 @@ impl Store {
             payment_intents: HashMap::new(),
             refunds: Vec::new(),
             disputes: Vec::new(),
-            book: Book::default(),
+            billing: Billing::default(),
             promotion_codes: load_promotion_codes()?,
             replies: idempotency::Replies::default(),
         })
@@ -42,7 +42,7 @@ impl Store {
         self.payment_intents.clear();
         self.refunds.clear();
         self.disputes.clear();
-        self.book = Book::default();
+        self.billing = Billing::default();
         self.replies = idempotency::Replies::default();
     }
 }
@@ -86,7 +86,7 @@ impl Sessions {
 
 /// The account's subscriptions.
 #[derive(Default)]
-pub(crate) struct Book {
+pub(crate) struct Billing {
     /// Ordered oldest first, as are the others.
     pub(super) subscriptions: Vec<Value>,
     pub(super) invoices: Vec<Value>,

@@ -27,7 +27,7 @@ pub(super) struct Begun {
 
 /// The time for subscriptions: the sandbox's, moved.
 pub(crate) fn now(state: &State) -> i64 {
-    state.now().as_second() + state.stripe.book.advanced
+    state.now().as_second() + state.stripe.billing.advanced
 }
 
 /// The same day and time a number of months later.
@@ -85,8 +85,8 @@ pub(super) fn begin(state: &mut State, session: &Value, line: &Value, metadata: 
     subscription["latest_invoice"] = invoice["id"].clone();
     emit_event(state, "customer.subscription.updated", &subscription, at);
     let invoice_id = invoice["id"].as_str().unwrap_or("").to_owned();
-    state.stripe.book.invoices.push(invoice);
-    state.stripe.book.subscriptions.push(subscription);
+    state.stripe.billing.invoices.push(invoice);
+    state.stripe.billing.subscriptions.push(subscription);
     Begun { customer, subscription: id, invoice: invoice_id }
 }
 
@@ -161,7 +161,7 @@ fn take(state: &mut State, invoice: &mut Value, at: i64) {
         }),
     );
     payment["status_transitions"]["paid_at"] = json!(at);
-    state.stripe.book.invoice_payments.push(payment);
+    state.stripe.billing.invoice_payments.push(payment);
     invoice["status"] = json!("paid");
     invoice["amount_paid"] = amount;
     invoice["amount_remaining"] = json!(0);
@@ -206,12 +206,12 @@ fn next_month(state: &mut State, subscription: &mut Value, pays: bool, at: i64) 
         fail(state, &mut invoice, at);
         subscription["status"] = json!("past_due");
     }
-    state.stripe.book.invoices.push(invoice);
+    state.stripe.billing.invoices.push(invoice);
     emit_event(state, "customer.subscription.updated", subscription, at);
 }
 
 fn open_invoice(state: &State, subscription: &Value) -> Option<usize> {
-    let invoices = &state.stripe.book.invoices;
+    let invoices = &state.stripe.billing.invoices;
     invoices.iter().position(|invoice| invoice["id"] == subscription["latest_invoice"] && invoice["status"] == "open")
 }
 
@@ -227,7 +227,7 @@ fn due(state: &State, subscription: &Value) -> Option<i64> {
     match subscription["status"].as_str()? {
         "active" => Some(end_of(subscription)),
         "past_due" => {
-            let invoice = &state.stripe.book.invoices[open_invoice(state, subscription)?];
+            let invoice = &state.stripe.billing.invoices[open_invoice(state, subscription)?];
             let gives_up = invoice["created"].as_i64()? + RETRIES[RETRIES.len() - 1] * DAY;
             Some(invoice["next_payment_attempt"].as_i64().unwrap_or(gives_up))
         }
@@ -239,22 +239,22 @@ fn due(state: &State, subscription: &Value) -> Option<i64> {
 fn play(state: &mut State) {
     loop {
         let now = now(state);
-        let subscriptions = state.stripe.book.subscriptions.iter().enumerate();
+        let subscriptions = state.stripe.billing.subscriptions.iter().enumerate();
         let next = subscriptions.filter_map(|(index, it)| Some((due(state, it)?, index))).min();
         let Some((at, index)) = next.filter(|(at, _)| *at <= now) else { return };
-        let mut subscription = state.stripe.book.subscriptions[index].clone();
+        let mut subscription = state.stripe.billing.subscriptions[index].clone();
         match open_invoice(state, &subscription) {
             Some(open) => {
-                let mut invoice = state.stripe.book.invoices[open].clone();
+                let mut invoice = state.stripe.billing.invoices[open].clone();
                 if fail(state, &mut invoice, at).is_none() {
                     end(state, &mut subscription, at);
                 }
-                state.stripe.book.invoices[open] = invoice;
+                state.stripe.billing.invoices[open] = invoice;
             }
             None if subscription["cancel_at_period_end"] == true => end(state, &mut subscription, at),
             None => next_month(state, &mut subscription, true, at),
         }
-        state.stripe.book.subscriptions[index] = subscription;
+        state.stripe.billing.subscriptions[index] = subscription;
     }
 }
 
@@ -268,11 +268,11 @@ pub(crate) struct Moved {
 
 /// Moves the clock and carries out the steps that are due by then.
 pub(crate) fn advance(state: &mut State, moved: &Moved) -> Result<Value, String> {
-    let advanced = state.stripe.book.advanced.checked_add(moved.advance_s);
+    let advanced = state.stripe.billing.advanced.checked_add(moved.advance_s);
     let advanced = advanced.filter(|seconds| seconds.abs() <= 100 * 366 * DAY);
-    state.stripe.book.advanced = advanced.ok_or("the clock moves by a hundred years at most")?;
+    state.stripe.billing.advanced = advanced.ok_or("the clock moves by a hundred years at most")?;
     play(state);
-    Ok(json!({ "advanced_s": state.stripe.book.advanced, "now": now(state) }))
+    Ok(json!({ "advanced_s": state.stripe.billing.advanced, "now": now(state) }))
 }
 
 /// A request for an action on a subscription.
@@ -307,7 +307,7 @@ pub(crate) enum Act {
 
 /// Carries out the action and returns the subscription.
 pub(crate) fn put(state: &mut State, played: &Played) -> Result<Value, String> {
-    let subscriptions = &state.stripe.book.subscriptions;
+    let subscriptions = &state.stripe.billing.subscriptions;
     let named = |it: &Value| match (&played.subscription, &played.customer) {
         (Some(id), _) => it["id"] == id.as_str(),
         (None, Some(customer)) => it["customer"] == customer.as_str(),
@@ -319,14 +319,14 @@ pub(crate) fn put(state: &mut State, played: &Played) -> Result<Value, String> {
 
 fn act(state: &mut State, index: usize, act: Act) -> Result<Value, String> {
     let at = now(state);
-    let mut subscription = state.stripe.book.subscriptions[index].clone();
+    let mut subscription = state.stripe.billing.subscriptions[index].clone();
     let has_ended = subscription["status"] == "canceled";
     if has_ended && !matches!(act, Act::DeleteCustomer) {
         return Err("the subscription has ended".to_owned());
     }
     match (act, open_invoice(state, &subscription)) {
         (Act::DeleteCustomer, _) => {
-            state.stripe.book.deleted_customers.extend(subscription["customer"].as_str().map(str::to_owned));
+            state.stripe.billing.deleted_customers.extend(subscription["customer"].as_str().map(str::to_owned));
             if !has_ended {
                 end(state, &mut subscription, at);
             }
@@ -343,19 +343,19 @@ fn act(state: &mut State, index: usize, act: Act) -> Result<Value, String> {
             next_month(state, &mut subscription, matches!(act, Act::Renew), at);
         }
         (Act::FailInvoice, Some(open)) => {
-            let mut invoice = state.stripe.book.invoices[open].clone();
+            let mut invoice = state.stripe.billing.invoices[open].clone();
             fail(state, &mut invoice, at);
-            state.stripe.book.invoices[open] = invoice;
+            state.stripe.billing.invoices[open] = invoice;
         }
         (Act::Renew, Some(open)) => {
-            let mut invoice = state.stripe.book.invoices[open].clone();
+            let mut invoice = state.stripe.billing.invoices[open].clone();
             take(state, &mut invoice, at);
-            state.stripe.book.invoices[open] = invoice;
+            state.stripe.billing.invoices[open] = invoice;
             subscription["status"] = json!("active");
             emit_event(state, "customer.subscription.updated", &subscription, at);
         }
     }
-    state.stripe.book.subscriptions[index] = subscription.clone();
+    state.stripe.billing.subscriptions[index] = subscription.clone();
     Ok(subscription)
 }
 
@@ -368,7 +368,7 @@ pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
         let message = format!("Invalid status: must be one of {}", STATUSES.join(", "));
         return Err(StripeError::param(None, "status", message));
     }
-    let items = listing::dated(&state.stripe.book.subscriptions, form, |subscription| {
+    let items = listing::dated(&state.stripe.billing.subscriptions, form, |subscription| {
         let fits = match status {
             None => subscription["status"] != "canceled",
             Some("all") => true,
@@ -381,7 +381,7 @@ pub(crate) fn list(state: &State, form: &Form) -> Result<Value, StripeError> {
 
 pub(crate) fn invoices(state: &State, form: &Form) -> Result<Value, StripeError> {
     listing::allow_dated(form, &["status", "customer", "subscription"])?;
-    let items = listing::dated(&state.stripe.book.invoices, form, |invoice| {
+    let items = listing::dated(&state.stripe.billing.invoices, form, |invoice| {
         let of = &invoice["parent"]["subscription_details"]["subscription"];
         ["status", "customer"].into_iter().all(|name| form.get(name).is_none_or(|it| invoice[name] == it))
             && form.get("subscription").is_none_or(|id| of == id)
@@ -395,12 +395,12 @@ pub(crate) fn invoice_payments(state: &State, form: &Form) -> Result<Value, Stri
         return Err(StripeError::required("payment[type]"));
     }
     let mut items = Vec::new();
-    for payment in state.stripe.book.invoice_payments.iter().rev() {
+    for payment in state.stripe.billing.invoice_payments.iter().rev() {
         let of_intent = form.get("payment[payment_intent]").is_none_or(|id| payment["payment"]["payment_intent"] == id);
         if of_intent && form.get("invoice").is_none_or(|id| payment["invoice"] == id) {
             let mut payment = payment.clone();
             if form.expands("data.invoice") {
-                let invoice = state.stripe.book.invoices.iter().find(|invoice| invoice["id"] == payment["invoice"]);
+                let invoice = state.stripe.billing.invoices.iter().find(|invoice| invoice["id"] == payment["invoice"]);
                 payment["invoice"] = invoice.cloned().unwrap_or_default();
             }
             items.push(payment);
@@ -411,9 +411,9 @@ pub(crate) fn invoice_payments(state: &State, form: &Form) -> Result<Value, Stri
 
 /// Refuses a customer who never subscribed, or was deleted.
 pub(super) fn known_customer(state: &State, id: &str) -> Result<(), StripeError> {
-    let book = &state.stripe.book;
-    let is_known = book.subscriptions.iter().any(|it| it["customer"] == id);
-    let is_deleted = book.deleted_customers.iter().any(|deleted| deleted == id);
+    let billing = &state.stripe.billing;
+    let is_known = billing.subscriptions.iter().any(|it| it["customer"] == id);
+    let is_deleted = billing.deleted_customers.iter().any(|deleted| deleted == id);
     if is_known && !is_deleted { Ok(()) } else { Err(StripeError::missing("customer", id, Some("customer"))) }
 }
 
@@ -426,14 +426,14 @@ pub(crate) fn portal(state: &mut State, form: &Form, at: Timestamp) -> Result<Va
     let url = format!("{}/stripe/portal/{token}", state.public_url);
     let given =
         json!({ "id": id, "created": at.as_second(), "customer": customer, "return_url": return_url, "url": url });
-    state.stripe.book.portals.push((token, customer, return_url));
+    state.stripe.billing.portals.push((token, customer, return_url));
     Ok(whole("billing_portal.session", given))
 }
 
 /// The subscriptions for a portal's page, and its return address.
 pub(crate) fn of_portal(state: &State, token: &str) -> Option<(Vec<Value>, String)> {
-    let (_, customer, back) = state.stripe.book.portals.iter().find(|(known, ..)| known == token)?;
-    let subscriptions = state.stripe.book.subscriptions.iter().filter(|it| it["customer"] == customer.as_str());
+    let (_, customer, back) = state.stripe.billing.portals.iter().find(|(known, ..)| known == token)?;
+    let subscriptions = state.stripe.billing.subscriptions.iter().filter(|it| it["customer"] == customer.as_str());
     Some((subscriptions.cloned().collect(), back.clone()))
 }
 
@@ -442,6 +442,6 @@ pub(crate) fn act_in_portal(state: &mut State, token: &str, id: &str) -> Option<
     let (subscriptions, _) = of_portal(state, token)?;
     let subscription = subscriptions.iter().find(|it| it["id"] == id)?;
     let wanted = if subscription["cancel_at_period_end"] == true { Act::Resume } else { Act::Cancel };
-    let index = state.stripe.book.subscriptions.iter().position(|it| it["id"] == id)?;
+    let index = state.stripe.billing.subscriptions.iter().position(|it| it["id"] == id)?;
     act(state, index, wanted).ok().map(drop)
 }

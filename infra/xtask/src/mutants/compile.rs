@@ -62,12 +62,12 @@ pub(super) struct Switchboard {
 }
 
 /// A work tree and the directory of its builds.
-pub(super) struct Workshop {
+pub(super) struct WorkTree {
     pub(super) source: PathBuf,
     pub(super) target: PathBuf,
 }
 
-impl Workshop {
+impl WorkTree {
     /// Writes the mutants into the work tree, each behind a switch, and finds those that do not compile.
     pub(super) fn switch(&self, mutants: &[Mutant]) -> Result<Switchboard, Error> {
         let mut board = Switchboard::default();

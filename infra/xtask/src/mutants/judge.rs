@@ -3,7 +3,7 @@
 //! code; that run also sets its time limit.
 
 use super::{
-    compile::{Program, Workshop, put, read},
+    compile::{Program, WorkTree, put, read},
     mutant::Mutant,
     options::Options,
     plan::Plan,
@@ -82,7 +82,7 @@ struct Ready {
 
 /// The judges, by their name and what builds them.
 pub(super) struct Judges<'a> {
-    workshop: &'a Workshop,
+    work_tree: &'a WorkTree,
     options: &'a Options,
     plan: &'a Plan,
     ready: BTreeMap<(&'static str, Vec<String>), Ready>,
@@ -96,8 +96,8 @@ enum Ended {
 }
 
 impl<'a> Judges<'a> {
-    pub(super) const fn new(workshop: &'a Workshop, options: &'a Options, plan: &'a Plan) -> Self {
-        Self { workshop, options, plan, ready: BTreeMap::new() }
+    pub(super) const fn new(work_tree: &'a WorkTree, options: &'a Options, plan: &'a Plan) -> Self {
+        Self { work_tree, options, plan, ready: BTreeMap::new() }
     }
 
     fn of(&self, package: &str) -> Vec<Judge> {
@@ -121,7 +121,7 @@ impl<'a> Judges<'a> {
                 false => together.iter().filter(own).cloned().collect(),
             };
             let began = Instant::now();
-            let log = self.workshop.target.with_file_name("judge.log");
+            let log = self.work_tree.target.with_file_name("judge.log");
             if programs.is_empty() || run(&programs, &judge.arguments, 0, CALIBRATION, Some(&log))? != Ended::Passed {
                 let program = format!("cargo {} (without a mutant)", judge.build.join(" "));
                 return Err(Error::Program { program, status: "a judge must pass".to_owned(), log: Some(log) });
@@ -148,7 +148,7 @@ impl<'a> Judges<'a> {
     /// Asks the judges about a mutant without a switch, which is compiled alone. The code is restored afterwards; after
     /// an error, the next checkout restores it.
     pub(super) fn apply(&self, mutant: &Mutant) -> Result<Outcome, Error> {
-        let path = self.workshop.source.join(&mutant.file);
+        let path = self.work_tree.source.join(&mutant.file);
         let original = read(&path)?;
         put(&path, &mutant.apply(&original))?;
         let mut outcome = Outcome::Missed;
@@ -172,13 +172,13 @@ impl<'a> Judges<'a> {
 
     /// The programs that cargo builds; none if the code does not compile.
     fn build(&self, arguments: &[String]) -> Result<Vec<Program>, Error> {
-        let built = self.workshop.cargo(arguments)?;
+        let built = self.work_tree.cargo(arguments)?;
         Ok(if built.succeeded { built.programs } else { Vec::new() })
     }
 
     /// The programs that cargo builds of code that has to compile.
     fn must_build(&self, arguments: &[String]) -> Result<Vec<Program>, Error> {
-        let built = self.workshop.cargo(arguments)?;
+        let built = self.work_tree.cargo(arguments)?;
         match built.succeeded {
             true => Ok(built.programs),
             false => Err(Error::Refused(format!("cargo {}:\n{}", arguments.join(" "), built.reason()))),
