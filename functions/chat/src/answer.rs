@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 2;
 const ENOUGH: Duration = Duration::from_secs(5);
 
 /// The accepted replies, or the reason why none was accepted, with one audit fact for each attempt.
-pub(crate) struct Made {
+pub(crate) struct AcceptedReplies {
     pub(crate) replies: Option<Vec<VoiceReply>>,
     pub(crate) facts: Value,
 }
@@ -66,7 +66,7 @@ pub(crate) async fn make(
     context: Context<'_>,
     publisher: &BeginningPublisher<'_>,
     arrived: Timestamp,
-) -> Made {
+) -> AcceptedReplies {
     // The voices are asked at once, so each has a call of its own that may be dropped.
     let models: Vec<Tracked<'_>> = voices.iter().map(|_| Tracked::new(ports.model, ports.journal.clock)).collect();
     let each = voices.iter().zip(&models);
@@ -89,11 +89,11 @@ pub(crate) async fn make(
                 join_all(models.iter().map(|model| model.record_dropped_call(asking, policy, session, ENOUGH))).await;
             }
             facts["problem"] = interrupted.to_string().into();
-            return Made { replies: None, facts };
+            return AcceptedReplies { replies: None, facts };
         }
     };
     facts["attempts"] = json!(spoken.iter().map(|(_, facts)| facts).collect::<Vec<_>>());
-    Made { replies: spoken.into_iter().map(|(reply, _)| reply).collect(), facts }
+    AcceptedReplies { replies: spoken.into_iter().map(|(reply, _)| reply).collect(), facts }
 }
 
 /// One voice's reply, with a fact for each attempt at it.

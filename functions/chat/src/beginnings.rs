@@ -12,7 +12,7 @@ use aws::SubjectSeal;
 use crosscheck::chat::beginning;
 use domain::{
     Timestamp,
-    chat::{Account, Ask, Exchange, Message, Stage, SubscriberId, Voice, VoiceReply},
+    chat::{Account, Ask, Exchange, ExchangeStage, Message, SubscriberId, Voice, VoiceReply},
     ports::{Listener, Seal},
 };
 use futures_util::lock::Mutex;
@@ -154,7 +154,7 @@ pub(crate) async fn find(ports: Ports<'_>, account: &Account, exchange: &Exchang
 }
 
 async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<StoredBeginnings>, ChatError> {
-    let Stage::Claimed { owner, .. } = &exchange.stage else { return Ok(None) };
+    let ExchangeStage::Claimed { owner, .. } = &exchange.stage else { return Ok(None) };
     let name = account.memory();
     let (sealed, key) = futures_util::join!(ports.beginnings.find(account.id(), &exchange.id), ports.keys.find(&name));
     let (Some(sealed), Some(key)) = (sealed?, key?) else { return Ok(None) };

@@ -123,7 +123,7 @@ pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Rep
 
 async fn thread(ports: Ports<'_>, held: &Held) -> Result<Value, BridgeError> {
     let shown = held.messages(ports.keys).await?;
-    let message = |it: &bridge::Shown| {
+    let message = |it: &bridge::ThreadMessage| {
         let from = match it.author {
             Author::Customer => "you",
             Author::Operator(_) => OPERATORS,

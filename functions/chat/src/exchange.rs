@@ -16,7 +16,7 @@ use audit::{
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     Metric, Timestamp,
-    chat::{Access, Account, Ask, Claimed, Exchange, ExchangeId, Message, Plan, Stage, SubscriberId, Voice},
+    chat::{Access, Account, Ask, Claimed, Exchange, ExchangeId, ExchangeStage, Message, Plan, SubscriberId, Voice},
     ports::Versioned,
 };
 use runtime::{
@@ -294,7 +294,7 @@ async fn remember(ports: Ports<'_>, account: Versioned<Account>, opened: &mut Op
 }
 
 /// The result of making a reply, before it is stored.
-struct Made {
+struct UnstoredReply {
     opened: OpenMemory,
     sealed: Option<String>,
     stored: StoredExchange,
@@ -308,7 +308,7 @@ async fn make(
     account: &mut Versioned<Account>,
     ask: &Ask,
     asked: &ExchangeRequest,
-) -> Result<Made, NotAnswered> {
+) -> Result<UnstoredReply, NotAnswered> {
     let mut opened = OpenMemory::of(ports, &account.value).await?;
     // Usually nothing waits, and an account may list 200 KB of replies.
     if account.value.unlogged().next().is_some() {
@@ -343,7 +343,7 @@ async fn make(
         notice: notice.clone(),
     };
     let sealed = made.replies.is_some().then(|| opened.seal(&stored)).transpose()?;
-    Ok(Made { opened, sealed, stored, facts: made.facts })
+    Ok(UnstoredReply { opened, sealed, stored, facts: made.facts })
 }
 
 /// Makes the reply under this invocation's claim, or ends the claim.
@@ -390,9 +390,9 @@ async fn keep(
     account: Versioned<Account>,
     ask: &Ask,
     asked: &ExchangeRequest,
-    made: Made,
+    made: UnstoredReply,
 ) -> Result<Reply, ChatError> {
-    let Made { mut opened, sealed, stored, facts } = made;
+    let UnstoredReply { mut opened, sealed, stored, facts } = made;
     let ended = |account: &mut Account, now: Timestamp| {
         let (status, done) = match &sealed {
             Some(sealed) => (ChatStatus::Answered, account.answer(&ask.id, &ask.owner, sealed.clone(), now)),
@@ -414,10 +414,10 @@ async fn keep(
     if !is_kept {
         // Another invocation took over the claim, or the memory was erased meanwhile: return the stored state instead.
         return match account.value.exchange(&ask.id).map(|exchange| exchange.stage.clone()) {
-            Some(Stage::Answered { sealed, .. }) => answered(ports, access, account, &ask.id, &sealed).await,
-            Some(Stage::Apologised) => Ok(reply::apology(&ask.id, left)),
-            Some(Stage::Erased) => Ok(reply::erased()),
-            Some(Stage::Claimed { .. }) | None => Ok(reply::pending(None)),
+            Some(ExchangeStage::Answered { sealed, .. }) => answered(ports, access, account, &ask.id, &sealed).await,
+            Some(ExchangeStage::Apologised) => Ok(reply::apology(&ask.id, left)),
+            Some(ExchangeStage::Erased) => Ok(reply::erased()),
+            Some(ExchangeStage::Claimed { .. }) | None => Ok(reply::pending(None)),
         };
     }
     remember(ports, account, &mut opened).await;
@@ -437,7 +437,7 @@ pub(crate) async fn get_exchange(ports: Ports<'_>, who: &SubscriberId, id: &str)
     let access = bridge::access(ports, who, now).await?;
     let left = free_left(access, &account.value);
     match exchange {
-        Some(Exchange { stage: Stage::Claimed { .. }, .. }) => {
+        Some(Exchange { stage: ExchangeStage::Claimed { .. }, .. }) => {
             let give_up = |account: &mut Account, now| {
                 let mut records = take_interrupted_records(account, now);
                 let is_given_up = account.give_up(&id, now);
@@ -451,11 +451,11 @@ pub(crate) async fn get_exchange(ports: Ports<'_>, who: &SubscriberId, id: &str)
             let left = free_left(access, &account.value);
             Ok(if given_up { reply::apology(&id, left) } else { reply::pending(None) })
         }
-        Some(Exchange { stage: Stage::Answered { sealed, .. }, .. }) => {
+        Some(Exchange { stage: ExchangeStage::Answered { sealed, .. }, .. }) => {
             answered(ports, access, account, &id, &sealed).await
         }
-        Some(Exchange { stage: Stage::Apologised, .. }) => Ok(reply::apology(&id, left)),
-        Some(Exchange { stage: Stage::Erased, .. }) => Ok(reply::erased()),
+        Some(Exchange { stage: ExchangeStage::Apologised, .. }) => Ok(reply::apology(&id, left)),
+        Some(Exchange { stage: ExchangeStage::Erased, .. }) => Ok(reply::erased()),
         None => {
             if let Some(wait) = limits::MEMORY.take(ports, who).await? {
                 return Ok(reply::too_many(wait));

@@ -15,13 +15,13 @@ use support::*;
 use testkit::{Fault, Plan, World, every_two_faults};
 
 /// One run: an agent that retries until it has its answer or stops, while the schedule runs.
-struct Life {
+struct FaultRun {
     world: World,
     answers: BTreeSet<String>,
     delivered: bool,
 }
 
-impl Life {
+impl FaultRun {
     fn new() -> Self {
         Self { world: world(), answers: BTreeSet::new(), delivered: false }
     }
@@ -107,17 +107,17 @@ impl Life {
 
 #[test]
 fn every_fault_at_every_effect() {
-    let mut clean = Life::new();
+    let mut clean = FaultRun::new();
     let effects = clean.live(Plan::none(), 3);
     assert!(clean.delivered && effects > 20, "{effects}");
     let mut reached = BTreeSet::new();
     for (plan, what) in every_fault(effects + 10) {
-        let mut life = Life::new();
-        life.live(plan, 3);
-        life.recover(true);
-        reached.extend(life.world.state().boundaries.iter().copied());
-        life.judge(&what);
-        assert!(life.delivered, "{what}: one fault, and never an answer");
+        let mut run = FaultRun::new();
+        run.live(plan, 3);
+        run.recover(true);
+        reached.extend(run.world.state().boundaries.iter().copied());
+        run.judge(&what);
+        assert!(run.delivered, "{what}: one fault, and never an answer");
     }
     for name in [
         "purchases.load",
@@ -133,12 +133,12 @@ fn every_fault_at_every_effect() {
 
 #[test]
 fn an_agent_that_never_comes_back() {
-    let effects = Life::new().live(Plan::none(), 1);
+    let effects = FaultRun::new().live(Plan::none(), 1);
     for (plan, what) in every_fault(effects + 5) {
-        let mut life = Life::new();
-        life.live(plan, 1);
-        life.recover(false);
-        life.judge(&format!("{what}, and gone"));
+        let mut run = FaultRun::new();
+        run.live(plan, 1);
+        run.recover(false);
+        run.judge(&format!("{what}, and gone"));
     }
 }
 
@@ -148,17 +148,17 @@ fn an_agent_that_never_comes_back_and_a_schedule_that_fails() {
     for died in ["facilitator.settle", "model.ask"] {
         for submits in [false, true] {
             for (plan, what) in every_fault(14) {
-                let mut life = Life::new();
-                life.live(Plan::none().whenever(died, Fault::CrashAfter), 1);
+                let mut run = FaultRun::new();
+                run.live(Plan::none().whenever(died, Fault::CrashAfter), 1);
                 if submits {
-                    life.submit();
+                    run.submit();
                 }
-                life.world.advance(Duration::from_secs(400));
-                life.world.plan(plan);
-                look(&life.world);
-                life.world.plan(Plan::none());
-                life.recover(false);
-                life.judge(&format!("{died}, then {what} of a run"));
+                run.world.advance(Duration::from_secs(400));
+                run.world.plan(plan);
+                look(&run.world);
+                run.world.plan(Plan::none());
+                run.recover(false);
+                run.judge(&format!("{died}, then {what} of a run"));
             }
         }
     }
@@ -220,7 +220,7 @@ fn operators_are_reminded_once_a_day_of_money_that_is_owed() {
 
 #[test]
 fn two_faults_at_any_two_effects() {
-    let mut clean = Life::new();
+    let mut clean = FaultRun::new();
     let effects = clean.live(Plan::none(), 2);
     let pairs = [
         (Fault::LoseReply, Fault::LoseReply),
@@ -230,10 +230,10 @@ fn two_faults_at_any_two_effects() {
         (Fault::Fail, Fault::CrashAfter),
     ];
     for (plan, what) in every_two_faults(effects, 12, &pairs) {
-        let mut life = Life::new();
-        life.live(plan, 2);
-        life.recover(true);
-        life.judge(&what);
+        let mut run = FaultRun::new();
+        run.live(plan, 2);
+        run.recover(true);
+        run.judge(&what);
     }
 }
 
@@ -254,10 +254,10 @@ fn a_store_or_a_vendor_that_stays_away_settles_nothing_it_should_not() {
     ];
     for name in names {
         for fault in testkit::FAULTS {
-            let mut life = Life::new();
-            life.live(Plan::none().whenever(name, fault), 3);
-            life.recover(true);
-            life.judge(&format!("{fault:?} whenever {name}"));
+            let mut run = FaultRun::new();
+            run.live(Plan::none().whenever(name, fault), 3);
+            run.recover(true);
+            run.judge(&format!("{fault:?} whenever {name}"));
         }
     }
 }

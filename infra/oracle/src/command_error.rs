@@ -93,7 +93,7 @@ mod tests {
     use domain::{Sale, SessionId, Timestamp, mail::Mail, sale::Fulfilment};
     use operations::{
         Operator, redrive,
-        settle::{self, Found},
+        settle::{self, MailOutcome},
     };
     use testkit::{Fault, Plan, World, run, sale::WithField};
 
@@ -110,7 +110,7 @@ mod tests {
         let operator = Operator::parse("dana", Some("not in the mailbox")).unwrap();
         let failing = |boundary| {
             world.plan(Plan::none().whenever(boundary, Fault::Fail));
-            let settled = run(settle::settle(ports, &operator, &session, Found::NotSent)).unwrap();
+            let settled = run(settle::settle(ports, &operator, &session, MailOutcome::NotSent)).unwrap();
             settled.or_refused("the mail may still be on the list").unwrap_err()
         };
         assert_eq!(failing("store.save").to_string(), "the mail may still be on the list");

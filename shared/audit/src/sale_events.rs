@@ -4,7 +4,7 @@ use crate::{Body, Record, Source, Status, hash::sha256};
 use domain::{
     Timestamp,
     erasure::Store,
-    mail::{Found, Letter, Next, Progress},
+    mail::{Letter, MailOutcome, Next, Progress},
     message::OrderedBy,
     money::{Authorisation, RefundStep},
     operator::Operator,
@@ -222,8 +222,8 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
         }
         Event::MailsSettled(operator, letters, found) => {
             let action = match found {
-                Found::Sent => "found sent",
-                Found::NotSent => "found not sent",
+                MailOutcome::Sent => "found sent",
+                MailOutcome::NotSent => "found not sent",
             };
             let record = |letter: &Letter| context.operator(operator, format!("{action}: {}", letter.as_str()));
             records.extend(letters.iter().map(record));

@@ -210,9 +210,9 @@ pub enum Next {
     Unknown,
 }
 
-/// An operator's finding about a mail of unknown outcome.
+/// The outcome that an operator found for a mail of unknown outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum MailOutcome {
     /// It was sent: it is in the sent-items folder, or the customer has it.
     Sent,
     /// It was not sent: it may be sent again.

@@ -144,7 +144,7 @@ fn redrive_mails(sim: &mut Simulator) -> String {
     show(run(redrive::redrive(ports, &operator(), &sim.session)))
 }
 
-fn settle_mails(found: settle::Found) -> impl FnOnce(&mut Simulator) -> String {
+fn settle_mails(found: settle::MailOutcome) -> impl FnOnce(&mut Simulator) -> String {
     move |sim| {
         let ports = redrive::Ports { journal: sim.journal(), retries: &sim.world };
         show(run(settle::settle(ports, &operator(), &sim.session, found)))

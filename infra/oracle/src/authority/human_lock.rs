@@ -8,7 +8,7 @@ use domain::{
     ports::Clock,
     sale::{Authority, AuthorityDecision},
 };
-use operations::authority_gate::{self, HumanDecision, Shown};
+use operations::authority_gate::{self, DeclinedSale, HumanDecision};
 use runtime::System;
 use serde_json::json;
 
@@ -103,7 +103,7 @@ fn decide(
     let shown = wait(async {
         authority_gate::show(&deployed.stores.sales, &session).await.or_refused("the sale cannot be read")
     })?;
-    let Shown { declined, gives_money_back, .. } = &shown;
+    let DeclinedSale { declined, gives_money_back, .. } = &shown;
     let how = "--decided TIME, as oracle authority queue shows it";
     // An attempt to override a lock is recorded even if the operator has read another decision.
     let named = arguments.decided.or_else(|| declined.is_locked().then_some(declined.at));

@@ -3,7 +3,7 @@
 
 use std::{io, path::PathBuf};
 
-use bridge::{BridgeError, DecideError, FindError, Held, ReplyError, Row, Shown};
+use bridge::{BridgeError, DecideError, FindError, Held, ReplyError, Row, ThreadMessage};
 use clap::{Args, Subcommand};
 use domain::{
     Timestamp,
@@ -183,7 +183,7 @@ async fn read(
     deployed: &Deployed,
     stores: &BridgeStores<'_>,
     digits: &str,
-) -> Result<(Held, Vec<Shown>), CommandError> {
+) -> Result<(Held, Vec<ThreadMessage>), CommandError> {
     let who = find(deployed, digits).await?;
     let held = bridge::load(stores.ports(), &who).await.map_err(unreadable)?;
     let messages = held.messages(&stores.keys).await.map_err(unreadable)?;

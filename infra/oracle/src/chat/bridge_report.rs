@@ -1,6 +1,6 @@
 //! Formats Bridges for operators: as rows of a list, in full, and in the question before a reply.
 
-use bridge::{Held, Row, Shown};
+use bridge::{Held, Row, ThreadMessage};
 use domain::{
     Timestamp,
     chat::{Author, Bridge, ExchangeId, SubscriberId},
@@ -25,7 +25,7 @@ pub(crate) fn table(rows: &[Row], width: usize) -> String {
     output::table(&["BRIDGE", "STATE", "TASK", "DUE (UTC)", "EXPIRES (UTC)"], rows.iter().map(line), width)
 }
 
-fn message(it: &Shown) -> Value {
+fn message(it: &ThreadMessage) -> Value {
     let from = match &it.author {
         Author::Customer => "customer",
         Author::Operator(by) => by.as_str(),
@@ -40,7 +40,12 @@ fn message(it: &Shown) -> Value {
     })
 }
 
-pub(crate) fn described(held: &Held, person: Option<&bridge::Person>, messages: &[Shown], now: Timestamp) -> Value {
+pub(crate) fn described(
+    held: &Held,
+    person: Option<&bridge::Person>,
+    messages: &[ThreadMessage],
+    now: Timestamp,
+) -> Value {
     let it = &held.bridge.value;
     json!({
         "bridge": it.id().as_str(),
@@ -76,8 +81,8 @@ fn printed(message: &Value) -> String {
 /// whichever message the command has `named`. Without both it answers the last one.
 pub(crate) fn reply_question<'m>(
     bridge: &'m Bridge,
-    messages: &[Shown],
-    unsent: Option<&'m Shown>,
+    messages: &[ThreadMessage],
+    unsent: Option<&'m ThreadMessage>,
     named: Option<&'m ExchangeId>,
 ) -> (Option<&'m ExchangeId>, String) {
     let digits = bridge.id().prefix();
@@ -107,7 +112,7 @@ pub(crate) fn settle_question(who: &SubscriberId, is_sent: bool) -> String {
 
 /// The messages that a reply answers, for people: those without a reply up to the message `to`, and this message.
 /// Counts the newer ones.
-fn answered(bridge: &Bridge, messages: &[Shown], to: Option<&ExchangeId>) -> String {
+fn answered(bridge: &Bridge, messages: &[ThreadMessage], to: Option<&ExchangeId>) -> String {
     let waits = |id: &ExchangeId| bridge.unanswered().any(|post| post.id() == id);
     let read = messages.iter().position(|it| Some(&it.id) == to).map_or(0, |index| index + 1);
     let (read, newer) = messages.split_at(read);
@@ -206,7 +211,7 @@ mod tests {
     }
 
     /// The messages 1 to `last`. The second is an operator's reply to the first, and its mail is not sent.
-    fn thread(last: u32) -> (Bridge, Vec<Shown>) {
+    fn thread(last: u32) -> (Bridge, Vec<ThreadMessage>) {
         let dana = Operator::parse("dana", Some("asked")).unwrap();
         let mut bridge = Bridge::new(SubscriberId::parse("3".repeat(64)).unwrap());
         bridge.accept(&CURRENT_AGREEMENT, "memory", "person", at()).unwrap();
@@ -218,7 +223,14 @@ mod tests {
                 Some(to) => bridge.reply(&id(n), &dana, Some(to), "sealed", at()).unwrap(),
                 None => bridge.post(&id(n), "sealed", at()).unwrap(),
             };
-            Shown { id: id(n), author, at: at(), text: format!("text {n}"), is_unsent: answers.is_some(), answers }
+            ThreadMessage {
+                id: id(n),
+                author,
+                at: at(),
+                text: format!("text {n}"),
+                is_unsent: answers.is_some(),
+                answers,
+            }
         };
         let messages = (1..=last).map(shown).collect();
         (bridge, messages)
@@ -260,7 +272,7 @@ mod tests {
     #[test]
     fn a_reply_that_is_continued_names_its_own_message_and_shows_no_newer_one() {
         let (bridge, mut messages) = thread(3);
-        let asked = |messages: &[Shown], text: &str, named: Option<u32>| {
+        let asked = |messages: &[ThreadMessage], text: &str, named: Option<u32>| {
             let (text, named) = (Message::parse(text).unwrap(), named.map(id));
             let unsent = bridge::unsent_reply(messages, &text);
             let (to, question) = reply_question(&bridge, messages, unsent, named.as_ref());

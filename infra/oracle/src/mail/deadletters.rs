@@ -7,7 +7,7 @@ use operations::{
     Done, NotDone,
     dead_letters::{self, DeadLetter},
     redrive::{self, RedriveError, Step},
-    settle::{self, Found},
+    settle::{self, MailOutcome},
 };
 use runtime::{System, telemetry};
 use serde_json::json;
@@ -108,9 +108,9 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
     let (found, question) = if arguments.not_sent {
-        (Found::NotSent, "Send the mail again?")
+        (MailOutcome::NotSent, "Send the mail again?")
     } else {
-        (Found::Sent, "Record that the mail was sent?")
+        (MailOutcome::Sent, "Record that the mail was sent?")
     };
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
     if !observed.confirm(&deployed, (&arguments.one.signed, &operator), "deadletters settle", question)? {

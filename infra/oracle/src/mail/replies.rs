@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use domain::{inbox::FollowupReply, ports::Clock};
 use operations::{
     list,
-    replies::{self, Shown},
+    replies::{self, ShownReply},
 };
 use runtime::System;
 use serde_json::json;
@@ -84,7 +84,7 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
     Ok(if is_whole && !shown.is_empty() { Ended::Done } else { Ended::Nothing })
 }
 
-fn as_json(shown: &Shown) -> serde_json::Value {
+fn as_json(shown: &ShownReply) -> serde_json::Value {
     let says = shown.says.as_ref().ok().and_then(Option::as_ref);
     json!({
         "reply": replies::name(&shown.reply),
@@ -98,9 +98,9 @@ fn as_json(shown: &Shown) -> serde_json::Value {
     })
 }
 
-fn for_people(shown: &[Shown]) -> String {
+fn for_people(shown: &[ShownReply]) -> String {
     let mut text = String::new();
-    for Shown { reply, says } in shown {
+    for ShownReply { reply, says } in shown {
         let who = match reply.from_buyer {
             Some(true) => "from the buyer's address",
             Some(false) => "NOT from the buyer's address",
@@ -170,9 +170,9 @@ mod tests {
             text: "one\r\ntwo\u{7}".into(),
         };
         let text = for_people(&[
-            Shown { reply: reply.clone(), says: Ok(Some(says)) },
-            Shown { reply: reply.clone(), says: Err(MailError::Unavailable(500)) },
-            Shown {
+            ShownReply { reply: reply.clone(), says: Ok(Some(says)) },
+            ShownReply { reply: reply.clone(), says: Err(MailError::Unavailable(500)) },
+            ShownReply {
                 reply: Reply { from_buyer: None, followup: Some(FollowupReply::Used), ..reply.clone() },
                 says: Ok(None),
             },

@@ -13,7 +13,7 @@
 
 use super::{
     Erasure, SubscriberId,
-    exchange::{Exchange, ExchangeId, Stage},
+    exchange::{Exchange, ExchangeId, ExchangeStage},
 };
 use crate::{
     SessionId, Timestamp,
@@ -199,7 +199,7 @@ impl Account {
     /// Replies that the memory does not hold yet, oldest first.
     pub fn unlogged(&self) -> impl Iterator<Item = (&ExchangeId, &str, Timestamp)> {
         self.exchanges.iter().filter_map(|exchange| match &exchange.stage {
-            Stage::Answered { sealed, at, logged: false } => Some((&exchange.id, sealed.as_str(), *at)),
+            ExchangeStage::Answered { sealed, at, logged: false } => Some((&exchange.id, sealed.as_str(), *at)),
             _ => None,
         })
     }
@@ -223,7 +223,7 @@ impl Account {
         self.exchanges.retain(|exchange| exchange.id != ask.id);
         self.make_room(now);
         let (owner, evaluation) = (ask.owner.clone(), Some(ask.evaluation.clone()));
-        let stage = Stage::Claimed { owner, until: now.plus(lease), evaluation };
+        let stage = ExchangeStage::Claimed { owner, until: now.plus(lease), evaluation };
         let (id, fingerprint, is_free) = (ask.id.clone(), ask.fingerprint.clone(), ask.is_free);
         self.exchanges.push(Exchange { id, fingerprint, is_free, stage });
         Claimed::Granted
@@ -232,17 +232,17 @@ impl Account {
     /// The outcome of a claim that is not granted now; `None` for one that is.
     fn refusal(&self, ask: &Ask, now: Timestamp) -> Option<Claimed> {
         if let Some(known) = self.exchange(&ask.id) {
-            if known.fingerprint != ask.fingerprint && known.stage != Stage::Erased {
+            if known.fingerprint != ask.fingerprint && known.stage != ExchangeStage::Erased {
                 return Some(Claimed::OtherMessage);
             }
             match &known.stage {
-                Stage::Claimed { owner, until, .. } if *until > now && *owner != ask.owner => {
+                ExchangeStage::Claimed { owner, until, .. } if *until > now && *owner != ask.owner => {
                     return Some(Claimed::Busy);
                 }
-                Stage::Claimed { .. } => {}
-                Stage::Answered { sealed, .. } => return Some(Claimed::Answered(sealed.clone())),
-                Stage::Apologised => return Some(Claimed::Apologised),
-                Stage::Erased => return Some(Claimed::Erased),
+                ExchangeStage::Claimed { .. } => {}
+                ExchangeStage::Answered { sealed, .. } => return Some(Claimed::Answered(sealed.clone())),
+                ExchangeStage::Apologised => return Some(Claimed::Apologised),
+                ExchangeStage::Erased => return Some(Claimed::Erased),
             }
         }
         // A reply is sealed under the key of the memory that is being erased. The next memory's key could not open it.
@@ -272,7 +272,7 @@ impl Account {
         let mut taken = Vec::new();
         for exchange in &mut self.exchanges {
             if is_over(exchange)
-                && let Stage::Claimed { evaluation, .. } = &mut exchange.stage
+                && let ExchangeStage::Claimed { evaluation, .. } = &mut exchange.stage
                 && let Some(evaluation) = evaluation.take()
             {
                 taken.push((exchange.id.clone(), evaluation));
@@ -285,7 +285,7 @@ impl Account {
     #[must_use]
     pub fn evaluation_due(&self) -> Option<Timestamp> {
         let claims = self.exchanges.iter().filter_map(|exchange| match &exchange.stage {
-            Stage::Claimed { until, evaluation: Some(_), .. } => Some(*until),
+            ExchangeStage::Claimed { until, evaluation: Some(_), .. } => Some(*until),
             _ => None,
         });
         claims.min()
@@ -331,12 +331,12 @@ impl Account {
         if exchange.is_free && is_used_up {
             return Err(Refused);
         }
-        exchange.stage = Stage::Answered { sealed, at: now, logged: false };
+        exchange.stage = ExchangeStage::Answered { sealed, at: now, logged: false };
         if exchange.is_free {
             self.used += 1;
         }
         let bytes = |exchange: &Exchange| match &exchange.stage {
-            Stage::Answered { sealed, .. } => sealed.len(),
+            ExchangeStage::Answered { sealed, .. } => sealed.len(),
             _ => 0,
         };
         self.remove_oldest(now, |exchanges| exchanges.iter().map(bytes).sum::<usize>() > KEPT_BYTES);
@@ -348,17 +348,17 @@ impl Account {
     /// # Errors
     /// [`Refused`] if another invocation has taken over the claim.
     pub fn apologise(&mut self, id: &ExchangeId, owner: &str) -> Result<(), Refused> {
-        self.held(id, owner)?.stage = Stage::Apologised;
+        self.held(id, owner)?.stage = ExchangeStage::Apologised;
         Ok(())
     }
 
     /// Ends a claim with the apology if its lease has expired. Returns whether it did.
     pub fn give_up(&mut self, id: &ExchangeId, now: Timestamp) -> bool {
         let gone = |exchange: &&mut Exchange| {
-            exchange.id == *id && matches!(exchange.stage, Stage::Claimed { until, .. } if until <= now)
+            exchange.id == *id && matches!(exchange.stage, ExchangeStage::Claimed { until, .. } if until <= now)
         };
         let found = self.exchanges.iter_mut().find(gone);
-        found.map(|exchange| exchange.stage = Stage::Apologised).is_some()
+        found.map(|exchange| exchange.stage = ExchangeStage::Apologised).is_some()
     }
 
     /// Removes the claimed exchange from the account.
@@ -378,7 +378,7 @@ impl Account {
     pub fn logged(&mut self, id: &ExchangeId) -> Result<(), Refused> {
         let found = self.exchanges.iter_mut().find(|exchange| exchange.id == *id).ok_or(Refused)?;
         match &mut found.stage {
-            Stage::Answered { logged: logged @ false, .. } => *logged = true,
+            ExchangeStage::Answered { logged: logged @ false, .. } => *logged = true,
             _ => return Err(Refused),
         }
         Ok(())
@@ -387,14 +387,14 @@ impl Account {
     /// Whether it lists nothing that an erasure would remove, and none has begun.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.erasure.is_none() && self.exchanges.iter().all(|exchange| exchange.stage == Stage::Erased)
+        self.erasure.is_none() && self.exchanges.iter().all(|exchange| exchange.stage == ExchangeStage::Erased)
     }
 
     /// Begins an erasure: removes all texts and ends all claims in this write. Counts stay. Returns `false` if an
     /// erasure was already begun.
     pub fn begin_erasure(&mut self, now: Timestamp) -> bool {
         for exchange in &mut self.exchanges {
-            exchange.stage = Stage::Erased;
+            exchange.stage = ExchangeStage::Erased;
             exchange.fingerprint.clear();
         }
         let is_new = self.erasure.is_none();

@@ -95,7 +95,7 @@ struct Grant {
 /// The stored stage. The state `expired` is a stored grant whose time is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "lowercase")]
-enum Stage {
+enum BridgeStage {
     #[default]
     Offered,
     Accepted {
@@ -118,7 +118,7 @@ enum Stage {
 pub struct Bridge {
     id: SubscriberId,
     #[serde(flatten)]
-    stage: Stage,
+    stage: BridgeStage,
     #[serde(default)]
     thread: Vec<Post>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ impl Bridge {
     pub const fn new(id: SubscriberId) -> Self {
         Self {
             id,
-            stage: Stage::Offered,
+            stage: BridgeStage::Offered,
             thread: Vec::new(),
             letter: None,
             erased_at: None,
@@ -159,11 +159,11 @@ impl Bridge {
     #[must_use]
     pub fn state(&self, now: Timestamp) -> BridgeState {
         match &self.stage {
-            Stage::Offered => BridgeState::Offered,
-            Stage::Accepted { .. } => BridgeState::Accepted,
-            Stage::Granted { grant, .. } if now < grant.expires => BridgeState::Granted,
-            Stage::Granted { .. } => BridgeState::Expired,
-            Stage::Revoked { .. } => BridgeState::Revoked,
+            BridgeStage::Offered => BridgeState::Offered,
+            BridgeStage::Accepted { .. } => BridgeState::Accepted,
+            BridgeStage::Granted { grant, .. } if now < grant.expires => BridgeState::Granted,
+            BridgeStage::Granted { .. } => BridgeState::Expired,
+            BridgeStage::Revoked { .. } => BridgeState::Revoked,
         }
     }
 
@@ -177,10 +177,10 @@ impl Bridge {
     #[must_use]
     pub const fn acceptance(&self) -> Option<&Acceptance> {
         match &self.stage {
-            Stage::Offered => None,
-            Stage::Accepted { acceptance } | Stage::Granted { acceptance, .. } | Stage::Revoked { acceptance, .. } => {
-                Some(acceptance)
-            }
+            BridgeStage::Offered => None,
+            BridgeStage::Accepted { acceptance }
+            | BridgeStage::Granted { acceptance, .. }
+            | BridgeStage::Revoked { acceptance, .. } => Some(acceptance),
         }
     }
 
@@ -188,7 +188,7 @@ impl Bridge {
     #[must_use]
     pub const fn expires(&self) -> Option<Timestamp> {
         match &self.stage {
-            Stage::Granted { grant, .. } => Some(grant.expires),
+            BridgeStage::Granted { grant, .. } => Some(grant.expires),
             _ => None,
         }
     }
@@ -197,9 +197,9 @@ impl Bridge {
     #[must_use]
     pub fn decision(&self) -> Option<(&str, &str, Timestamp)> {
         match &self.stage {
-            Stage::Granted { grant, .. } => Some((&grant.by, &grant.reason, grant.at)),
-            Stage::Revoked { by, reason, at, .. } => Some((by, reason, *at)),
-            Stage::Offered | Stage::Accepted { .. } => None,
+            BridgeStage::Granted { grant, .. } => Some((&grant.by, &grant.reason, grant.at)),
+            BridgeStage::Revoked { by, reason, at, .. } => Some((by, reason, *at)),
+            BridgeStage::Offered | BridgeStage::Accepted { .. } => None,
         }
     }
 
@@ -232,8 +232,9 @@ impl Bridge {
         }
         let (version, sha256) = (agreement.version, agreement.sha256.to_owned());
         let (memory, person) = (memory.to_owned(), person.to_owned());
-        self.stage =
-            Stage::Accepted { acceptance: Acceptance { version, sha256: sha256.clone(), at: now, memory, person } };
+        self.stage = BridgeStage::Accepted {
+            acceptance: Acceptance { version, sha256: sha256.clone(), at: now, memory, person },
+        };
         self.letter = None;
         Ok(Some(BridgeEvent::Accepted { version, sha256 }))
     }
@@ -253,8 +254,8 @@ impl Bridge {
     ) -> Result<Option<BridgeEvent>, BridgeRefused> {
         let from = self.state(now);
         let acceptance = match &self.stage {
-            Stage::Accepted { acceptance } | Stage::Granted { acceptance, .. } => acceptance.clone(),
-            Stage::Offered | Stage::Revoked { .. } => {
+            BridgeStage::Accepted { acceptance } | BridgeStage::Granted { acceptance, .. } => acceptance.clone(),
+            BridgeStage::Offered | BridgeStage::Revoked { .. } => {
                 return Err(BridgeRefused::Transition { from, to: BridgeState::Granted });
             }
         };
@@ -269,7 +270,7 @@ impl Bridge {
         }
         let by = SignedBy::of(operator);
         let grant = Grant { by: by.by.clone(), reason: reason.to_owned(), at: now, expires };
-        self.stage = Stage::Granted { acceptance, grant };
+        self.stage = BridgeStage::Granted { acceptance, grant };
         self.letter = Some(AccessLetter::new(AccessChange::Granted { expires }, now));
         Ok(Some(BridgeEvent::Granted { by, reason: reason.to_owned(), expires: expires.to_iso() }))
     }
@@ -281,25 +282,25 @@ impl Bridge {
     pub fn revoke(&mut self, operator: &Operator, reason: &str, now: Timestamp) -> Result<BridgeEvent, BridgeRefused> {
         let from = self.state(now);
         let (acceptance, kind) = match &self.stage {
-            Stage::Accepted { acceptance } => (acceptance.clone(), AccessChange::Declined),
-            Stage::Granted { acceptance, .. } => (acceptance.clone(), AccessChange::Revoked),
-            Stage::Offered | Stage::Revoked { .. } => {
+            BridgeStage::Accepted { acceptance } => (acceptance.clone(), AccessChange::Declined),
+            BridgeStage::Granted { acceptance, .. } => (acceptance.clone(), AccessChange::Revoked),
+            BridgeStage::Offered | BridgeStage::Revoked { .. } => {
                 return Err(BridgeRefused::Transition { from, to: BridgeState::Revoked });
             }
         };
         self.letter = Some(AccessLetter::new(kind, now));
         let (by, reason) = (SignedBy::of(operator), reason.to_owned());
-        self.stage = Stage::Revoked { acceptance, by: by.by.clone(), reason: reason.clone(), at: now };
+        self.stage = BridgeStage::Revoked { acceptance, by: by.by.clone(), reason: reason.clone(), at: now };
         Ok(BridgeEvent::Revoked { by, reason })
     }
 
     /// Removes the thread, the name and the address, and ends any access. Returns `None` if there was nothing to
     /// remove.
     pub fn erase(&mut self, now: Timestamp) -> Option<BridgeEvent> {
-        if self.stage == Stage::Offered && self.thread.is_empty() {
+        if self.stage == BridgeStage::Offered && self.thread.is_empty() {
             return None;
         }
-        self.stage = Stage::Offered;
+        self.stage = BridgeStage::Offered;
         self.thread.clear();
         self.letter = None;
         self.erased_at = Some(now);

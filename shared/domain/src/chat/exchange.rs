@@ -113,7 +113,7 @@ pub struct VoiceReply {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[allow(missing_docs)]
-pub enum Stage {
+pub enum ExchangeStage {
     /// One invocation makes the reply until its lease ends. `evaluation` is the authority gate's, until a record has it.
     Claimed {
         owner: String,
@@ -139,29 +139,29 @@ pub struct Exchange {
     /// Whether it is one of the free ones.
     pub is_free: bool,
     /// Its stage.
-    pub stage: Stage,
+    pub stage: ExchangeStage,
 }
 
 impl Exchange {
     /// Whether an invocation holds its claim now.
     #[must_use]
     pub fn is_open(&self, now: Timestamp) -> bool {
-        matches!(&self.stage, Stage::Claimed { until, .. } if *until > now)
+        matches!(&self.stage, ExchangeStage::Claimed { until, .. } if *until > now)
     }
 
     /// Whether this invocation holds its claim.
     #[must_use]
     pub fn is_held_by(&self, holder: &str) -> bool {
-        matches!(&self.stage, Stage::Claimed { owner, .. } if owner == holder)
+        matches!(&self.stage, ExchangeStage::Claimed { owner, .. } if owner == holder)
     }
 
     /// Whether it may be removed from the list when newer ones need its place. A reply that the memory lacks may not, nor
     /// an evaluation that no record has.
     pub(super) fn may_go(&self, now: Timestamp) -> bool {
         match &self.stage {
-            Stage::Claimed { until, evaluation, .. } => *until <= now && evaluation.is_none(),
-            Stage::Answered { logged, .. } => *logged,
-            Stage::Apologised | Stage::Erased => true,
+            ExchangeStage::Claimed { until, evaluation, .. } => *until <= now && evaluation.is_none(),
+            ExchangeStage::Answered { logged, .. } => *logged,
+            ExchangeStage::Apologised | ExchangeStage::Erased => true,
         }
     }
 }

@@ -21,7 +21,7 @@ pub use bridge::{
 };
 pub use erasure::Erasure;
 pub use exchange::{
-    Exchange, ExchangeId, InvalidExchangeId, InvalidMessage, LONGEST_MESSAGE, Message, Stage, Voice, VoiceReply,
+    Exchange, ExchangeId, ExchangeStage, InvalidExchangeId, InvalidMessage, LONGEST_MESSAGE, Message, Voice, VoiceReply,
 };
 pub use sign_in::{
     ChatSession, LINK_HOLDS, LINKS_AN_HOUR, Login, NotRedeemed, SESSION_HOLDS, expired_sign_in_mails, sign_in_mails,

@@ -3,7 +3,7 @@
 use super::{Decision, Event, Fulfilment, NotPaid, Refused, Sale};
 use crate::{
     Colour, Timestamp,
-    mail::{CHANGED, Found, Letter, Mail, Progress},
+    mail::{CHANGED, Letter, Mail, MailOutcome, Progress},
     operator::Operator,
 };
 
@@ -176,18 +176,18 @@ impl Sale {
     ///
     /// # Errors
     /// [`Refused`] when there is no such mail, or when it was not sent and the state of the money allows no such mail.
-    pub fn settle_mails(&mut self, operator: &Operator, found: Found, now: Timestamp) -> Result<Event, Refused> {
+    pub fn settle_mails(&mut self, operator: &Operator, found: MailOutcome, now: Timestamp) -> Result<Event, Refused> {
         let letters = self.unknown_mails();
         if letters.is_empty() {
             return Err(self.refuse_mail(Letter::Verdict, "settled"));
         }
-        if found == Found::NotSent && !letters.iter().any(|letter| self.may_write(*letter)) {
+        if found == MailOutcome::NotSent && !letters.iter().any(|letter| self.may_write(*letter)) {
             return Err(self.refuse_money("sent again"));
         }
         for letter in &letters {
             *self.letter_mut(*letter) = match found {
-                Found::Sent => Mail::Sent { at: now },
-                Found::NotSent => Mail::Retrying { due: now, progress: Progress::default() },
+                MailOutcome::Sent => Mail::Sent { at: now },
+                MailOutcome::NotSent => Mail::Retrying { due: now, progress: Progress::default() },
             };
         }
         self.order_divergence();

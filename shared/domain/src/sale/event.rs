@@ -4,7 +4,7 @@ use super::AuthorityDecision;
 use crate::{
     CheckoutSession, Colour, Gate, Timestamp,
     inbox::Reply,
-    mail::{Found, Letter, Next, Progress},
+    mail::{Letter, MailOutcome, Next, Progress},
     message::OrderedBy,
     money::{Authorisation, PaymentChange, PaymentId, PaymentReport, RefundStep},
     operator::Operator,
@@ -241,7 +241,7 @@ pub enum Event {
     /// An operator moved dead letters back to their first attempt.
     Redriven(Operator, Vec<Letter>),
     /// An operator recorded the outcome of mails whose outcome was unknown.
-    MailsSettled(Operator, Vec<Letter>, Found),
+    MailsSettled(Operator, Vec<Letter>, MailOutcome),
     /// The customer replied to a mail.
     Replied {
         /// The reply.

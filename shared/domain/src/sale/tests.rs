@@ -9,7 +9,7 @@ mod refusals;
 use super::*;
 use crate::{
     inbox::MAX_REPLIES,
-    mail::{Failure, Found, MailSchedule, Next},
+    mail::{Failure, MailOutcome, MailSchedule, Next},
     message::OrderedBy,
     open_work::Work,
     operator::Operator,

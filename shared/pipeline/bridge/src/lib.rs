@@ -19,7 +19,7 @@ pub use letters::{Letters, mail_letters};
 pub use mailed::{post_mail, subscriber_of};
 pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke, settle};
 pub use reply::{Replied, ReplyError, reply};
-pub use sealed::{Held, Person, Shown, unsent_reply};
+pub use sealed::{Held, Person, ThreadMessage, unsent_reply};
 
 use audit::{BridgeJournal, Change, CommitError, Record};
 use domain::{

@@ -30,7 +30,7 @@ struct Plain {
 
 /// A message as its readers see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ThreadMessage {
     /// Its id.
     pub id: ExchangeId,
     /// Its author.
@@ -48,7 +48,7 @@ pub struct Shown {
 /// The reply that a command with this text continues, whatever the customer has written since: the first one of the
 /// messages whose mail is not sent.
 #[must_use]
-pub fn unsent_reply<'m>(messages: &'m [Shown], text: &Message) -> Option<&'m Shown> {
+pub fn unsent_reply<'m>(messages: &'m [ThreadMessage], text: &Message) -> Option<&'m ThreadMessage> {
     messages.iter().find(|it| it.is_unsent && it.text == text.as_str())
 }
 
@@ -102,14 +102,14 @@ impl Sealer {
     }
 
     /// The messages of a thread, oldest first.
-    pub(crate) fn open_thread(&self, thread: &[Post]) -> Result<Vec<Shown>, BridgeError> {
+    pub(crate) fn open_thread(&self, thread: &[Post]) -> Result<Vec<ThreadMessage>, BridgeError> {
         let shown = |post: &Post| {
             let place = match post.author() {
                 Author::Customer => format!("message/{}", post.id().as_str()),
                 Author::Operator(_) => "reply".to_owned(),
             };
             let Plain { text, answers } = self.open(&place, post.sealed())?;
-            Ok(Shown {
+            Ok(ThreadMessage {
                 id: post.id().clone(),
                 author: post.author().clone(),
                 at: post.at(),
@@ -142,7 +142,7 @@ impl Held {
     ///
     /// # Errors
     /// [`BridgeError`]
-    pub async fn messages(&self, keys: &dyn SubjectKeys) -> Result<Vec<Shown>, BridgeError> {
+    pub async fn messages(&self, keys: &dyn SubjectKeys) -> Result<Vec<ThreadMessage>, BridgeError> {
         let thread = self.bridge.value.thread();
         if thread.is_empty() {
             return Ok(Vec::new());

@@ -46,13 +46,13 @@ pub struct HumanDecision<'a> {
 /// The gate's decision about a sale, whether a rejection gives the money back, and when the policy does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Shown {
+pub struct DeclinedSale {
     pub declined: Declined,
     pub gives_money_back: bool,
     pub refund_due: Option<Timestamp>,
 }
 
-impl Shown {
+impl DeclinedSale {
     /// The time by which the other people have to approve if one does so `now`: the first approval expires, and the
     /// policy gives the money back whatever approvals there are.
     #[must_use]
@@ -67,12 +67,12 @@ impl Shown {
 ///
 /// # Errors
 /// [`DecideError`].
-pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<Shown, DecideError> {
+pub async fn show(store: &dyn SaleStore, session: &SessionId) -> Done<DeclinedSale, DecideError> {
     let sale = store.load(session).await?.ok_or(DecideError::NoSale)?.value;
     let not_declined = NotApproved::NotDeclined(sale.fulfilment().as_str());
     let declined = sale.declined().cloned().ok_or(DecideError::NotApproved(not_declined))?;
     let (gives_money_back, refund_due) = (sale.gives_money_back(), sale.declined_refund_due());
-    Ok(Shown { declined, gives_money_back, refund_due })
+    Ok(DeclinedSale { declined, gives_money_back, refund_due })
 }
 
 /// Counts an approval; the last required approval orders the verdict.

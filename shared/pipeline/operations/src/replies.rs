@@ -23,7 +23,7 @@ pub enum RepliesError {
 impl Refusals for RepliesError {}
 
 /// A reply with its text, which is fetched for display and stored nowhere.
-pub struct Shown {
+pub struct ShownReply {
     /// The reply as the sale stores it.
     pub reply: Reply,
     /// Its text; `None` if the mailbox no longer has it. An error hides no other reply.
@@ -47,11 +47,15 @@ pub(crate) fn are_read(sale: &Sale, read: &[String]) -> bool {
 ///
 /// # Errors
 /// [`RepliesError`].
-pub async fn show(store: &dyn SaleStore, inbox: &dyn Inbox, session: &SessionId) -> Done<Vec<Shown>, RepliesError> {
+pub async fn show(
+    store: &dyn SaleStore,
+    inbox: &dyn Inbox,
+    session: &SessionId,
+) -> Done<Vec<ShownReply>, RepliesError> {
     let sale = store.load(session).await?.ok_or(RepliesError::NoSale)?;
     let mut shown = Vec::new();
     for reply in sale.value.waiting_replies() {
-        shown.push(Shown { reply: reply.clone(), says: inbox.correspondence(&reply.message).await });
+        shown.push(ShownReply { reply: reply.clone(), says: inbox.correspondence(&reply.message).await });
     }
     Ok(shown)
 }
@@ -121,7 +125,7 @@ mod tests {
         world
     }
 
-    fn sender(shown: &Shown) -> Option<&str> {
+    fn sender(shown: &ShownReply) -> Option<&str> {
         shown.says.as_ref().unwrap().as_ref().map(|says| says.sender.as_str())
     }
 

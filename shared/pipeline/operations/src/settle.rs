@@ -7,7 +7,7 @@ use crate::{
 use audit::{Change, Context};
 use domain::{Sale, SessionId, mail::Letter};
 
-pub use domain::mail::Found;
+pub use domain::mail::MailOutcome;
 
 /// Records the result for each such mail of a sale, and redrives those that were not sent. Returns the letters; once an
 /// earlier command has recorded that they were not sent, those that are due.
@@ -19,7 +19,7 @@ pub async fn settle(
     ports: Ports<'_>,
     operator: &Operator,
     session: &SessionId,
-    found: Found,
+    found: MailOutcome,
 ) -> Done<Vec<Letter>, RedriveError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(RedriveError::NoSale)?;
@@ -29,13 +29,13 @@ pub async fn settle(
             Ok(event) => Change::of(&event, &Context::at(now), Some(letters)),
             Err(_) if !letters.is_empty() => Change::nothing(None),
             // An earlier command has settled them, and may have failed before it sent their messages.
-            Err(_) if found == Found::NotSent => Change::nothing(Some(due(sale, now))),
+            Err(_) if found == MailOutcome::NotSent => Change::nothing(Some(due(sale, now))),
             Err(_) => Change::nothing(Some(letters)),
         }
     };
     let (_, letters) = journal.commit(sale, note).await?.settle().await;
     let letters = letters.ok_or(RedriveError::NoSuchMail)?;
-    if found == Found::NotSent {
+    if found == MailOutcome::NotSent {
         for letter in &letters {
             ports.send(session, *letter, journal.clock.now()).await?;
         }
@@ -60,18 +60,18 @@ mod tests {
         world_with(sale().with("fulfilment", fulfilment).with("mail", Mail::Unknown { at: at(-100) }))
     }
 
-    async fn go(world: &World, found: Found) -> Done<Vec<Letter>, RedriveError> {
+    async fn go(world: &World, found: MailOutcome) -> Done<Vec<Letter>, RedriveError> {
         settle(Ports { journal: journal(world), retries: world }, &operator(), &session(), found).await
     }
 
     #[test]
     fn what_was_found_sent_is_on_record_and_off_the_list() {
         let world = unknown();
-        assert_eq!(run(go(&world, Found::Sent)).unwrap().unwrap(), [Letter::Verdict]);
+        assert_eq!(run(go(&world, MailOutcome::Sent)).unwrap().unwrap(), [Letter::Verdict]);
         assert_eq!((stored(&world).mail(), stored(&world).open_work()), (&Mail::Sent { at: at(0) }, None));
         assert_eq!(decisions(&world)[0]["action"], "found sent: verdict");
         assert!(world.state().queue.is_empty());
-        assert_eq!(run(go(&world, Found::NotSent)).unwrap().unwrap(), [], "and is not sent afterwards");
+        assert_eq!(run(go(&world, MailOutcome::NotSent)).unwrap().unwrap(), [], "and is not sent afterwards");
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
             assert_eq!(decisions(world).len(), 1, "{what}");
             assert!(!world.state().queue.is_empty(), "{what}");
         };
-        whatever_breaks(unknown, |world| run(go(world, Found::NotSent)), check);
+        whatever_breaks(unknown, |world| run(go(world, MailOutcome::NotSent)), check);
     }
 
     /// The command's error says that repeating it is safe, so the repetition must say what it sends.
@@ -90,11 +90,11 @@ mod tests {
     fn a_repeated_command_sends_the_message_that_the_first_one_lost() {
         let world = unknown();
         world.plan(Plan::none().whenever("queue.send", Fault::Fail));
-        assert!(matches!(run(go(&world, Found::NotSent)), Some(Err(NotDone::Unfinished(_)))));
+        assert!(matches!(run(go(&world, MailOutcome::NotSent)), Some(Err(NotDone::Unfinished(_)))));
         world.plan(Plan::none());
-        assert_eq!(run(go(&world, Found::NotSent)).unwrap().unwrap(), [Letter::Verdict]);
+        assert_eq!(run(go(&world, MailOutcome::NotSent)).unwrap().unwrap(), [Letter::Verdict]);
         assert_eq!((decisions(&world).len(), world.state().queue.len()), (1, 1));
-        assert_eq!(run(go(&world, Found::Sent)).unwrap().unwrap(), [], "it is not found sent any more");
+        assert_eq!(run(go(&world, MailOutcome::Sent)).unwrap().unwrap(), [], "it is not found sent any more");
         assert_eq!(world.state().queue.len(), 1);
     }
 
@@ -102,7 +102,7 @@ mod tests {
     fn nothing_is_sent_again_for_money_that_went_back() {
         let world = unknown();
         world.change_sales("money", &Money::Refunded { at: at(-1) });
-        assert!(run(go(&world, Found::NotSent)).unwrap().unwrap_err().is_refusal());
+        assert!(run(go(&world, MailOutcome::NotSent)).unwrap().unwrap_err().is_refusal());
         assert!(matches!(stored(&world).mail(), Mail::Unknown { .. }));
         assert!(world.state().queue.is_empty());
     }

@@ -47,15 +47,15 @@ pub(super) fn mail_unknown() -> Transcript {
     let mut sale = unknown();
     sale.deadlines(24);
     sale.act("an operator redrives its mails", redrive_mails);
-    sale.act("an operator has not found it", settle_mails(settle::Found::NotSent));
+    sale.act("an operator has not found it", settle_mails(settle::MailOutcome::NotSent));
     sale.drain();
-    sale.act("an operator has found it", settle_mails(settle::Found::Sent));
+    sale.act("an operator has found it", settle_mails(settle::MailOutcome::Sent));
     sale.sim.next_session("cs_test_simulated_sale_2");
     sale.sim.world.state().sent_items_lag = i64::from(u32::MAX) * 1000;
     sale.sim.world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
     sale.webhook().drain();
     sale.sim.world.plan(Plan::none());
-    sale.act("an operator has found it", settle_mails(settle::Found::Sent));
+    sale.act("an operator has found it", settle_mails(settle::MailOutcome::Sent));
     sale
 }
 

@@ -1,7 +1,7 @@
 //! The mail that reports the last change of access to the member. A grant, a revocation and an expiry each store a letter
 //! in the same write, and the schedule sends it. A later change replaces a letter that is not sent yet.
 
-use super::{Bridge, BridgeEvent, BridgeRefused, MailStep, Stage};
+use super::{Bridge, BridgeEvent, BridgeRefused, BridgeStage, MailStep};
 use crate::{Timestamp, mail::Draft};
 use serde::{Deserialize, Serialize};
 
@@ -97,15 +97,15 @@ impl Bridge {
     fn letter_due(&self) -> Option<Timestamp> {
         match (&self.stage, &self.letter) {
             (_, Some(AccessLetter { since, mail: MailStep::Waiting | MailStep::Drafted(_), .. })) => Some(*since),
-            (Stage::Granted { .. }, Some(AccessLetter { kind: AccessChange::Expired, .. })) => None,
-            (Stage::Granted { grant, .. }, _) => Some(grant.expires),
-            (Stage::Offered | Stage::Accepted { .. } | Stage::Revoked { .. }, _) => None,
+            (BridgeStage::Granted { .. }, Some(AccessLetter { kind: AccessChange::Expired, .. })) => None,
+            (BridgeStage::Granted { grant, .. }, _) => Some(grant.expires),
+            (BridgeStage::Offered | BridgeStage::Accepted { .. } | BridgeStage::Revoked { .. }, _) => None,
         }
     }
 
     /// Stores the letter about an expiry. Returns `None` if the grant still lasts or its letter exists.
     pub fn expire(&mut self, now: Timestamp) -> Option<BridgeEvent> {
-        let Stage::Granted { grant, .. } = &self.stage else { return None };
+        let BridgeStage::Granted { grant, .. } = &self.stage else { return None };
         let has_letter = self.letter.as_ref().is_some_and(|letter| letter.kind == AccessChange::Expired);
         if now < grant.expires || has_letter {
             return None;

@@ -1,6 +1,6 @@
 //! Operators' open tasks on a Bridge and their due times.
 
-use super::{Bridge, BridgeState, Stage};
+use super::{Bridge, BridgeStage, BridgeState};
 use crate::Timestamp;
 use serde::Serialize;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Bridge {
         match self.state(now) {
             BridgeState::Offered | BridgeState::Expired | BridgeState::Revoked => None,
             BridgeState::Accepted => {
-                let Stage::Accepted { acceptance } = &self.stage else { return None };
+                let BridgeStage::Accepted { acceptance } = &self.stage else { return None };
                 Some(BridgeWork { task: BridgeTask::Decide, due: acceptance.at.plus(ANSWER_WITHIN) })
             }
             BridgeState::Granted => self.unsent().or_else(|| self.to_answer()),

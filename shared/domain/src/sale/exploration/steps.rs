@@ -7,7 +7,7 @@ use crate::{
     audit_trail::Audited,
     authority_state::State,
     inbox::Reply,
-    mail::{Failure, Found, MailSchedule},
+    mail::{Failure, MailOutcome, MailSchedule},
     message::OrderedBy,
     money::{Authorisation, DisputeStatus, ObjectId, PaymentId, PaymentReport, RefundStatus},
     operator::Operator,
@@ -282,9 +282,11 @@ pub(super) fn steps() -> Vec<Step> {
         step("reattempt", Human, EVERYWHERE, |sale| sale.reattempt(&operator(), false, NOW).is_ok()),
         step("reattempt (resubmits)", Human, DROPS, |sale| sale.reattempt(&operator(), true, NOW).is_ok()),
         step("redrive", Human, EVERYWHERE, |sale| sale.redrive(&operator(), NOW).is_ok()),
-        step("settle_mails (sent)", Human, EVERYWHERE, |sale| sale.settle_mails(&operator(), Found::Sent, NOW).is_ok()),
+        step("settle_mails (sent)", Human, EVERYWHERE, |sale| {
+            sale.settle_mails(&operator(), MailOutcome::Sent, NOW).is_ok()
+        }),
         step("settle_mails (not sent)", Human, EVERYWHERE, |sale| {
-            sale.settle_mails(&operator(), Found::NotSent, NOW).is_ok()
+            sale.settle_mails(&operator(), MailOutcome::NotSent, NOW).is_ok()
         }),
         step("send_again", Human, &[Delivery], |sale| sale.send_again(&operator(), NOW).is_ok()),
         step("settle_replies", Human, &[Attention], |sale| sale.settle_replies(&operator(), NOW).is_ok()),

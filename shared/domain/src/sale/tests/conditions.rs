@@ -338,10 +338,10 @@ fn a_mail_that_leaves_after_a_regeneration_orders_the_note_about_it() {
     unknown.mail = Mail::Unknown { at: at(4) };
     let operator = Operator::parse("o", None).unwrap();
     let mut found = unknown.clone();
-    found.settle_mails(&operator, Found::Sent, at(5)).unwrap();
+    found.settle_mails(&operator, MailOutcome::Sent, at(5)).unwrap();
     assert_eq!(found.divergence, Mail::Ordered);
     // The mail that is sent instead shows the new verdict.
-    unknown.settle_mails(&operator, Found::NotSent, at(5)).unwrap();
+    unknown.settle_mails(&operator, MailOutcome::NotSent, at(5)).unwrap();
     assert_eq!(unknown.claim_mail(Letter::Verdict, "b", at(6), LEASE), Claim::Granted);
     unknown.mail_drafted(Letter::Verdict, "b", &draft, &rendered()).unwrap();
     unknown.mail_sent(Letter::Verdict, "b", at(7)).unwrap();

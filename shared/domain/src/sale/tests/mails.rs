@@ -97,18 +97,18 @@ fn an_unknown_mail_is_sent_again_only_while_its_money_is_kept() {
     let unknown = Sale { mail: Mail::Unknown { at: at(1) }, ..sale() };
     let refunded = Sale { money: Money::Refunded { at: at(2) }, ..unknown.clone() };
     let mut kept = unknown.clone();
-    kept.settle_mails(&operator, Found::NotSent, at(3)).unwrap();
+    kept.settle_mails(&operator, MailOutcome::NotSent, at(3)).unwrap();
     assert!(matches!(kept.mail, Mail::Retrying { .. }));
     let mut sale = refunded.clone();
     let refused = Err(Refused { part: Part::Money, from: "refunded", to: "sent again" });
-    assert_eq!(sale.settle_mails(&operator, Found::NotSent, at(3)), refused);
+    assert_eq!(sale.settle_mails(&operator, MailOutcome::NotSent, at(3)), refused);
     assert_eq!(sale, refunded);
-    sale.settle_mails(&operator, Found::Sent, at(3)).unwrap();
+    sale.settle_mails(&operator, MailOutcome::Sent, at(3)).unwrap();
     assert_eq!(sale.mail, Mail::Sent { at: at(3) });
     // The letter about the refund may be sent. The verdict's mail will not be: its claim asks for the money too.
     let mut both = Sale { refund_letter: Mail::Unknown { at: at(1) }, ..refunded };
-    let event = both.settle_mails(&operator, Found::NotSent, at(3)).unwrap();
-    assert_eq!(event, Event::MailsSettled(operator, vec![Letter::Verdict, Letter::Refund], Found::NotSent));
+    let event = both.settle_mails(&operator, MailOutcome::NotSent, at(3)).unwrap();
+    assert_eq!(event, Event::MailsSettled(operator, vec![Letter::Verdict, Letter::Refund], MailOutcome::NotSent));
     assert_eq!(both.claim_mail(Letter::Verdict, "a", at(4), LEASE), Claim::Done);
     assert_eq!(both.claim_mail(Letter::Refund, "a", at(4), LEASE), Claim::Granted);
 }

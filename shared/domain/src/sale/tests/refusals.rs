@@ -39,7 +39,7 @@ fn a_refusal_names_the_part_of_the_sale_that_does_not_allow_it() {
         ),
         (ready.clone().redrive(&operator, at(3)).map(drop), "retrying while its verdict mail is not ordered"),
         (
-            ready.clone().settle_mails(&operator, Found::Sent, at(3)).map(drop),
+            ready.clone().settle_mails(&operator, MailOutcome::Sent, at(3)).map(drop),
             "settled while its verdict mail is not ordered",
         ),
         (sale().chase(at(1)).map(drop), "restarted while its open work is not due"),

@@ -281,7 +281,7 @@ fn no_decision_of_an_operator_brings_an_erased_sale_back() {
         assert!(reattempted.unwrap_err().is_refusal());
         assert!(quarantine::approve(held, &operator, &session()).await.unwrap_err().is_refusal());
         assert!(redrive::redrive(retries, &operator, &session()).await.is_ok_and(|letters| letters.is_empty()));
-        let settled = settle::settle(retries, &operator, &session(), settle::Found::NotSent).await;
+        let settled = settle::settle(retries, &operator, &session(), settle::MailOutcome::NotSent).await;
         assert!(settled.is_ok_and(|letters| letters.is_empty()));
     });
     assert!(stored(&world).is_erased() && world.state().queue.is_empty() && traces(&world).is_empty());

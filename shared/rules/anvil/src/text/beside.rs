@@ -5,7 +5,7 @@
 
 use super::{
     findings::is_long_ago,
-    readings::Found,
+    readings::FoundReadings,
     token::{Kind, Tokens},
     used::Used,
     vocabulary::{List, Lists, is_word},
@@ -38,7 +38,7 @@ const PREPOSITIONS: [&str; 2] = ["of", "for"];
 /// Returns what is missing if a clause states something about the system that is not understood.
 pub(super) fn find(
     tokens: &Tokens<'_>,
-    kernels: &Found,
+    kernels: &FoundReadings,
     used: &Used,
     original: impl Fn(usize, usize) -> String,
 ) -> Option<Reason> {

@@ -6,7 +6,7 @@ use super::{
     names::name_at,
     numbers::is_numeric,
     phrases::Phrases,
-    readings::Found,
+    readings::FoundReadings,
     token::{Kind, Tokens},
     used::Used,
     vocabulary::{List, Term},
@@ -28,7 +28,7 @@ pub(super) fn find(
     original: &str,
     tokens: &Tokens<'_>,
     phrases: &Phrases,
-    kernels: &Found,
+    kernels: &FoundReadings,
     losses_at: &[usize],
     used: &Used,
 ) -> Option<Reason> {

@@ -1,7 +1,7 @@
 //! Finds the figures of a forge and of a smoke test.
 
 use super::{
-    found_figures::Found,
+    found_figures::FoundFigures,
     numbers::{broken_end, is_decimal, is_loose, value_at},
     readings::changed,
     smoke::scores,
@@ -13,8 +13,8 @@ use super::{
 const OTHER_LOSSES: [&str; 7] = ["packet", "data", "weight", "signal", "revenue", "no", "power"];
 
 /// Finds the figures and marks the numbers that it uses.
-pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
-    let mut found = Found::default();
+pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> FoundFigures {
+    let mut found = FoundFigures::default();
     for at in 0..tokens.len() {
         match tokens.word(at) {
             "loss" | "verlust" | "perte" | "perdida" => loss(tokens, at, &mut found, used),
@@ -28,7 +28,7 @@ pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
     found
 }
 
-fn loss(tokens: &Tokens<'_>, at: usize, found: &mut Found, used: &mut Used) {
+fn loss(tokens: &Tokens<'_>, at: usize, found: &mut FoundFigures, used: &mut Used) {
     if at > 0 && OTHER_LOSSES.contains(&tokens.word(at - 1)) {
         return;
     }

@@ -4,7 +4,7 @@ use crate::forge::ForgeFigures;
 
 /// The figures of a text.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundFigures {
     pub(super) figures: ForgeFigures,
     /// The text gives an impossible figure, such as a smoke score of 6/5 or a loss of "0.3 * 10".
     pub(super) has_unusable: bool,

@@ -3,7 +3,7 @@
 
 use super::{
     numbers::{is_decimal, is_loose, is_numeric, value_at},
-    readings::Found,
+    readings::FoundReadings,
     token::{Kind, Tokens},
     used::Used,
 };
@@ -16,7 +16,7 @@ pub(super) const LABELS: [&str; 21] = [
 ];
 
 /// The first unused number that may be a value.
-pub(super) fn find(tokens: &Tokens<'_>, kernels: &Found, loss_at: &[usize], used: &Used) -> Option<Reason> {
+pub(super) fn find(tokens: &Tokens<'_>, kernels: &FoundReadings, loss_at: &[usize], used: &Used) -> Option<Reason> {
     let mut names = kernels.names.iter().peekable();
     let mut losses = loss_at.iter().peekable();
     let mut current: Option<Kernel> = None;

@@ -12,7 +12,7 @@ use super::{
 use crate::{kernel::Kernel, load::Readings, measure::Measure};
 
 /// The kernel readings of a text.
-pub(super) struct Found {
+pub(super) struct FoundReadings {
     pub(super) readings: Readings,
     /// Whether the text names a kernel, with or without a value.
     pub(super) are_named: bool,
@@ -21,8 +21,8 @@ pub(super) struct Found {
 }
 
 /// Reads the whole text and marks the numbers that it uses.
-pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> Found {
-    let mut found = Found { readings: Readings::default(), are_named: false, names: Vec::new() };
+pub(super) fn find(tokens: &Tokens<'_>, used: &mut Used) -> FoundReadings {
+    let mut found = FoundReadings { readings: Readings::default(), are_named: false, names: Vec::new() };
     let table = Table::of(tokens);
     let mut at = 0;
     // Numbers before this token already belong to a kernel.

@@ -1,7 +1,7 @@
 //! Finds the scores of smoke tests, and whether the words around a score state a pass.
 
 use super::{
-    found_figures::Found,
+    found_figures::FoundFigures,
     numbers::broken_end,
     token::{Kind, Tokens},
     used::Used,
@@ -35,7 +35,7 @@ fn ratio(tokens: &Tokens<'_>, at: usize) -> Option<(u64, u64, usize)> {
 }
 
 /// Finds every score of a sentence that belongs to the word "smoke". A score counts as a pass only if the words say so.
-pub(super) fn scores(tokens: &Tokens<'_>, at: usize, found: &mut Found, used: &mut Used) {
+pub(super) fn scores(tokens: &Tokens<'_>, at: usize, found: &mut FoundFigures, used: &mut Used) {
     let (start, end) = tokens.sentence(at);
     let ends_there = |of: usize| ["loss", "pairs", "corpus", "smoke"].contains(&tokens.word(of));
     let behind_end =
