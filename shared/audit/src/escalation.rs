@@ -1,11 +1,11 @@
 //! Records that operators must see at once: evaluations of the authority gate with a trigger of child safety that
-//! nobody may override. They count a metric whose alarm alerts the operators, so every such text that is recorded is
+//! no role may override. They count a metric whose alarm alerts the operators, so every such text that is recorded is
 //! escalated, whichever way it came in.
 
 use domain::{Alert, Measurement, Metric, Timestamp, alert::Severity, ports::Alerts};
 use serde_json::Value;
 
-/// The evaluation in a record's details, if the record is escalated: nobody may override it, and it names who has to
+/// The evaluation in a record's details, if the record is escalated: no role may override it, and it names who has to
 /// see it.
 #[must_use]
 pub fn escalated(details: &Value) -> Option<&Value> {

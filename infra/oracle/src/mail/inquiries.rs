@@ -25,7 +25,7 @@ pub(crate) enum InquiriesCommand {
     /// their senders' addresses.
     #[command(after_help = "Example:\n  oracle inquiries list")]
     List(Target),
-    /// Show what somebody has written, fetched from the mailbox; nothing of it is kept.
+    /// Show a message, fetched from the mailbox; nothing of it is kept.
     #[command(after_help = "Example:\n  oracle inquiries show 5f1c2a3b0d4e\n\nExit code 1: no such inquiry waits.")]
     Show {
         /// The inquiry, as the list names it.
