@@ -23,7 +23,8 @@ pub(crate) fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -
     let reason = evaluation["reason_code"].as_str().unwrap_or("-");
     let targets: Vec<&str> = evaluation["escalation"].as_array()?.iter().filter_map(Value::as_str).collect();
     let targets = targets.join(", ");
-    let detail = format!("a text with a trigger of child safety was evaluated ({reason}; {targets}); its record may be missing");
+    let detail =
+        format!("a text with a trigger of child safety was evaluated ({reason}; {targets}); its record may be missing");
     Some(Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUTHORITY", subject, &detail))
 }
 

@@ -41,7 +41,7 @@ pub enum InvalidOverride {
     NoLetters(&'static str),
 }
 
-/// The reason why an override is not granted for certain: it may have been, and the reply was lost.
+/// The reason why an override may not have been granted. The reply of one that was granted may be lost.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
     /// The table could not be read.

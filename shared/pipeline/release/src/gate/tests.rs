@@ -111,7 +111,7 @@ fn an_override_lets_one_deployment_through() {
     }
 }
 
-/// After an override that is not granted for certain, its two people repeat the command or leave it. In both cases, a
+/// After an override that may not have been granted, its two people repeat the command or leave it. In both cases, a
 /// deployment that it lets through is on record, and operators are alerted.
 #[test]
 fn whatever_breaks_an_override_that_applies_is_on_record_and_alerted_and_stands_once() {
