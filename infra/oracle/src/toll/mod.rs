@@ -3,3 +3,4 @@
 pub(crate) mod command;
 pub(crate) mod corpus;
 mod corpus_files;
+mod rows;

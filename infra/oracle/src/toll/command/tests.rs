@@ -1,7 +1,7 @@
 //! Finds purchases in a world, and says what each of them is.
 
 use super::*;
-use domain::toll::{Answered, Claimed, Offer, purchase_id};
+use domain::toll::{Answered, Claimed, Offer, Paid, PaidBy, purchase_id};
 use testkit::World;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_700_000_000);

@@ -1,4 +1,5 @@
 //! The table of stages, step by step.
+//! The file has more than 300 lines because every stage and each way of paying has a short test of its own.
 
 use super::*;
 use serde_json::Value;
