@@ -70,7 +70,7 @@ async fn a_local_stack_has_no_limit_for_unknown_ids_and_codes() {
 #[tokio::test]
 async fn a_sale_in_work_is_pending_and_says_when_to_ask_again() {
     let world = World::alone().await;
-    let sale = world.buy_despite("gemini", json!([{ "delay_ms": 4500 }]), "quick").await;
+    let sale = world.buy_despite("gemini", json!([{ "delay_ms": 3750 }]), "quick").await;
     let reply = world.verdict(&sale.session).await;
     assert_eq!((reply.status, reply.json()), (202, json!({ "status": "pending" })));
     assert!(reply.header("retry-after").parse::<u32>().is_ok_and(|seconds| (1..=30).contains(&seconds)));

@@ -132,7 +132,7 @@ impl World {
         let waiting = STACKS.iter().map(|(file, turn)| Box::pin(async move { (file, turn.write().await) }));
         let ((file, turn), ..) = select_all(waiting).await;
         let world = Self::new(file, Turn::Alone { _turn: turn });
-        // Ends the calls that an earlier test left hanging, and the repeated webhooks, so that its functions end.
+        // Ends the calls that an earlier test left hanging, and further webhooks, so that its functions end.
         world.stack.control("reset", json!({})).await;
         // A message that waits for a lease keeps its queue filled; it is removed below.
         let _ = poll(IDLE, async || world.is_idle().await.then_some(())).await;
@@ -143,6 +143,10 @@ impl World {
         world.aws.forget_open_work().await;
         world.aws.close_circuits().await;
         world.stack.control("reset", json!({})).await;
+        // A test that failed may have left these as it changed them.
+        let secret = &world.stack.description["stripe_webhook_secret"];
+        let settings = json!({ "webhook_secret": secret, "draft_lag_ms": 0, "sent_items_lag_ms": 0 });
+        world.stack.control("configure", settings).await;
         world
     }
 

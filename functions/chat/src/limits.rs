@@ -71,8 +71,8 @@ async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Resu
     Ok((!is_taken).then(|| Timestamp::from_seconds((number + 1) * seconds).since(now)))
 }
 
-/// A limit of alerts that people share: its name, and how many people an hour raise one. One more person's alert says
-/// that others are recorded without an alert.
+/// A limit of alerts that people share: its name, and how many alerts an hour raise it. One or two more say that others
+/// are recorded without an alert.
 pub(crate) struct SharedAlerts(&'static str, u32);
 
 /// Disclosures of people whose address operators do not have.
@@ -82,18 +82,22 @@ pub(crate) const UNREACHABLE_DISCLOSURES: SharedAlerts = SharedAlerts("unreachab
 /// but operators have its address.
 pub(crate) const UNGRANTED_DISCLOSURES: SharedAlerts = SharedAlerts("ungranted-disclosures", 60);
 
+/// How many alerts an hour one person raises, and how many say that there are more. With one, a count whose reply is lost,
+/// or whose process dies before the alert is saved, would be an alert that no repeated message raises.
+const TWICE: u32 = 2;
+
 impl SharedAlerts {
-    /// Counts this person, once an hour, and returns whether operators are alerted.
+    /// Counts this person's message and returns whether operators are alerted.
     pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Alerting, ChatError> {
         let Self(name, most) = *self;
         // Otherwise one person who writes many messages would use up the alerts about the others.
-        if Limit(name, HOUR, 1).take(ports, who).await?.is_some() {
+        if Limit(name, HOUR, TWICE).take(ports, who).await?.is_some() {
             return Ok(Alerting::Nothing);
         }
         if take(ports, name, HOUR, most).await?.is_none() {
             return Ok(Alerting::This);
         }
-        let is_last = take(ports, &format!("more-{name}"), HOUR, 1).await?.is_none();
+        let is_last = take(ports, &format!("more-{name}"), HOUR, TWICE).await?.is_none();
         Ok(if is_last { Alerting::Last } else { Alerting::Nothing })
     }
 }

@@ -313,12 +313,30 @@ fn disclosures_on_a_closed_bridge_are_recorded_up_to_a_limit_a_day() {
         assert!(!body(&reply)["resources"].as_array().unwrap().is_empty());
     }
     let counted = || (disclosed(&life.world), disclosure_alerts(&life.world).len());
-    assert_eq!(counted(), (100, 1), "one alert an hour about this person");
+    assert_eq!(counted(), (100, 2), "two alerts an hour about this person");
     assert!(!life.world.state().measurements.contains(&Metric::AuditWriteFailed.once()));
     // A day that cannot be counted withholds no record, and an hour no alert.
     life.world.plan(Plan::none().whenever("sign_ins.take", Fault::Fail));
     assert_eq!(send(&life.world, disclosing(200, &life.cookie)).unwrap().status(), 422);
-    assert_eq!(counted(), (101, 2));
+    assert_eq!(counted(), (101, 3));
+}
+
+/// Whatever its first process left undone or got no reply to, also the count of its alert.
+#[test]
+fn a_disclosure_on_a_closed_bridge_is_alerted_at_its_repetition_at_the_latest() {
+    let clean = Life::new();
+    let before = clean.world.passed();
+    assert_eq!(send(&clean.world, disclosing(1, &clean.cookie)).unwrap().status(), 422);
+    let mut deaths = 0;
+    for (plan, what) in every_single_fault(clean.world.passed() - before, 8) {
+        let life = Life::new();
+        life.world.plan(plan);
+        deaths += usize::from(send(&life.world, disclosing(1, &life.cookie)).is_none());
+        life.world.plan(Plan::none());
+        assert_eq!(send(&life.world, disclosing(1, &life.cookie)).unwrap().status(), 422, "{what}");
+        assert!(!disclosure_alerts(&life.world).is_empty(), "{what}");
+    }
+    assert!(deaths > 8, "{deaths}");
 }
 
 /// A phone repeats a message while its first request is still running.

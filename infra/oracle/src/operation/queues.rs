@@ -331,7 +331,10 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
         return Ok(Ended::Nothing);
     };
     if arguments.signed.target.json {
-        output::print_json(&json!({ "queue": arguments.queue, "dead_letters": depth.waiting, "moved": moved }))?;
+        let (dead, hidden) = (depth.waiting, depth.in_flight);
+        output::print_json(
+            &json!({ "queue": arguments.queue, "dead_letters": dead, "moved": moved, "hidden": hidden }),
+        )?;
     } else {
         output::print(&format!("{}\n", redriven(&arguments.queue, moved, depth.in_flight)))?;
     }
@@ -341,7 +344,7 @@ fn redrive(arguments: &RedriveArguments) -> Result<Ended, CommandError> {
 /// The result of a redrive. A move takes visible messages only, so it names hidden ones that are left.
 fn redriven(queue: &str, moved: u64, in_flight: u64) -> String {
     let (done, left) = match moved {
-        0 => (format!("{queue} has no dead letters"), "some"),
+        0 => (format!("{queue} has no visible dead letters"), "some"),
         _ => (format!("{moved} message(s) are back in {queue}"), "others"),
     };
     match in_flight {
@@ -462,9 +465,9 @@ mod tests {
     /// Otherwise an operator would believe that all dead letters are back.
     #[test]
     fn a_redrive_says_that_hidden_messages_are_left() {
-        assert_eq!(redriven("orders", 0, 0), "orders has no dead letters");
+        assert_eq!(redriven("orders", 0, 0), "orders has no visible dead letters");
         let hidden = "are hidden at the moment: try again in two minutes";
-        assert_eq!(redriven("orders", 0, 1), format!("orders has no dead letters; some {hidden}"));
+        assert_eq!(redriven("orders", 0, 1), format!("orders has no visible dead letters; some {hidden}"));
         assert_eq!(redriven("orders", 3, 0), "3 message(s) are back in orders");
         assert_eq!(redriven("orders", 3, 1), format!("3 message(s) are back in orders; others {hidden}"));
     }
