@@ -55,7 +55,7 @@ impl Checks {
                 self.unknown.insert(subject);
                 continue;
             }
-            tracing::error!(subject, problem, "the account is set up wrongly");
+            tracing::error!(subject, problem, "a dependency is set up wrongly");
             let text = self.findings.entry(subject).or_default();
             if !text.is_empty() {
                 text.push_str("; ");

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// The name under which customers see operators.
 const OPERATORS: &str = "42 Sisters AI";
 
-const fn desk(ports: Ports<'_>) -> bridge::Ports<'_> {
+const fn bridge_ports(ports: Ports<'_>) -> bridge::Ports<'_> {
     bridge::Ports { journal: ports.bridges, accounts: ports.journal.store, keys: ports.keys }
 }
 
@@ -28,7 +28,7 @@ pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp)
 /// GET: the state, the current agreement, and the acceptance.
 pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
     account_memory::ready(ports, who).await?;
-    let held = bridge::load(desk(ports), who).await?;
+    let held = bridge::load(bridge_ports(ports), who).await?;
     Ok(Reply::json(200, &describe(&held.bridge.value, ports.journal.clock.now())))
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
         return Ok(reply::too_many(wait));
     }
     let now = ports.journal.clock.now();
-    Ok(match bridge::accept(desk(ports), who, &checked).await {
+    Ok(match bridge::accept(bridge_ports(ports), who, &checked).await {
         Ok(bridge) => Reply::json(200, &describe(&bridge.value, now)),
         Err(StepNotTaken::Refused(refused)) => of_refusal(refused),
         Err(StepNotTaken::Bridge(error)) => return Err(error.into()),
@@ -117,7 +117,7 @@ fn of_refusal(refused: BridgeRefused) -> Reply {
 /// GET: the thread, which is also its export.
 pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
     account_memory::ready(ports, who).await?;
-    let held = bridge::load(desk(ports), who).await?;
+    let held = bridge::load(bridge_ports(ports), who).await?;
     Ok(Reply::json(200, &thread(ports, &held).await?))
 }
 
@@ -183,7 +183,7 @@ async fn record_unposted(
         }
         Ok(None) | Err(_) => {
             let alerting = alerting(ports, who).await;
-            bridge::record_unposted(desk(ports), who, id, disclosed, alerting).await
+            bridge::record_unposted(bridge_ports(ports), who, id, disclosed, alerting).await
         }
     }
 }
@@ -222,7 +222,7 @@ async fn deliver(
     {
         return Ok(reply::too_many(wait));
     }
-    Ok(match bridge::post(desk(ports), who, id, message, disclosed).await {
+    Ok(match bridge::post(bridge_ports(ports), who, id, message, disclosed).await {
         Ok(bridge) => {
             let at = bridge.value.message(id).map(|post| post.at().to_iso());
             Reply::json(200, &json!({ "id": id, "from": "you", "at": at, "text": message.as_str() }))

@@ -21,7 +21,7 @@ const ADDRESS: &str = "someone@example.com";
 const TEXT: &str = "May we speak about the harbour lease?";
 const DAY: u64 = 86_400;
 
-fn desk(world: &World) -> bridge::Ports<'_> {
+fn bridge_ports(world: &World) -> bridge::Ports<'_> {
     bridge::Ports { journal: ports(world).bridges, accounts: world, keys: world }
 }
 
@@ -31,11 +31,11 @@ fn dana() -> Operator {
 
 fn grant_bridge(world: &World) {
     let expires = Timestamp::from_seconds(NOW + 30 * i64::try_from(DAY).unwrap());
-    run(bridge::grant(desk(world), &subscriber(ADDRESS), &dana(), expires)).unwrap().unwrap();
+    run(bridge::grant(bridge_ports(world), &subscriber(ADDRESS), &dana(), expires)).unwrap().unwrap();
 }
 
 fn revoke(world: &World) {
-    run(bridge::revoke(desk(world), &subscriber(ADDRESS), &dana())).unwrap().unwrap();
+    run(bridge::revoke(bridge_ports(world), &subscriber(ADDRESS), &dana())).unwrap().unwrap();
 }
 
 fn answer(world: &World, text: &str) {
@@ -43,7 +43,7 @@ fn answer(world: &World, text: &str) {
     let site = "https://oracle.example";
     let who = subscriber(ADDRESS);
     let last = world.state().bridges.get(&who).and_then(|(bridge, _)| bridge.last_question().cloned());
-    run(bridge::reply(desk(world), world, site, &who, &dana(), last.as_ref(), &text)).unwrap().unwrap();
+    run(bridge::reply(bridge_ports(world), world, site, &who, &dana(), last.as_ref(), &text)).unwrap().unwrap();
 }
 
 fn acceptance() -> Value {

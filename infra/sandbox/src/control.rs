@@ -141,7 +141,7 @@ async fn route(shared: &Arc<Shared>, request: &Request, path: &[&str]) -> Result
             ok(sessions::plant(&mut state, given, now))
         }
         ("POST", ["stripe", "event"]) => {
-            let event = noted_event(&mut shared.lock(), body(request)?)?;
+            let event = recorded_event(&mut shared.lock(), body(request)?)?;
             let attempt = webhook::deliver(shared, &event).await;
             let status = if attempt.was_answered() { 200 } else { 502 };
             Ok(Reply::json(status, attempt.value()))
@@ -267,7 +267,7 @@ pub(crate) fn complete(
 }
 
 /// Completes an event and its object, and updates the account accordingly.
-fn noted_event(state: &mut State, given: Map<String, Value>) -> Result<Value, ControlError> {
+fn recorded_event(state: &mut State, given: Map<String, Value>) -> Result<Value, ControlError> {
     let Some(kind) = given.get("type").and_then(Value::as_str) else {
         return Err(ControlError::bad("an event needs a type"));
     };

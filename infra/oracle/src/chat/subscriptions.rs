@@ -48,7 +48,12 @@ pub(crate) fn run(command: &SubscriptionsCommand) -> Result<Ended, CommandError>
             let now = System.now();
             let from = if *all { Timestamp::from_millis(0) } else { now };
             let rows: Vec<Value> = wait(found(&deployed, from))?.iter().map(|it| row(it, now)).collect();
-            output::print_list(target.json, &rows, "there are no subscribers\n", || table(&rows, output::width()))
+            let nothing = if *all {
+                "there are no subscribers\n"
+            } else {
+                "no subscriber has access; --all lists those whose access has ended\n"
+            };
+            output::print_list(target.json, &rows, nothing, || table(&rows, output::width()))
         }
         SubscriptionsCommand::Show(ShowArguments { subscriber, target }) => {
             let deployed = target.open()?;
@@ -204,7 +209,7 @@ mod tests {
         let found = |digits: &str| live(find(&world, digits)).unwrap().map(|it| it.id().as_str().to_owned());
         let second = format!("{}c", "a".repeat(63));
         assert_eq!(found("bbbb").unwrap(), "b".repeat(64));
-        assert!(found("aaaa").unwrap_err().to_string().contains("more than one"));
+        assert!(found("aaaa").unwrap_err().to_string().contains("several ids begin with aaaa"));
         assert!(found("c").is_err() && found("").is_err() && found(&"c".repeat(64)).is_err());
         world.plan(Plan::none().whenever("subscribers.ending_after", Fault::Fail));
         assert_eq!(found(&second).unwrap(), second, "a whole id needs no list");

@@ -111,7 +111,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     }
     wait(async {
         let settled = inquiries::settle(deployed.stores.function_journal(INQUIRIES), &operator, name).await;
-        settled.or_refused("the inquiry may still be on the list")
+        settled.or_refused("the inquiry may still be on the list: repeat the command")
     })?;
     let answer = json!({ "inquiry": name, "settled": true });
     output::print_answer(arguments.signed.target.json, &answer, || format!("{name} is settled\n"))

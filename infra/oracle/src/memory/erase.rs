@@ -103,7 +103,7 @@ async fn begin(
 ) -> Result<Value, CommandError> {
     let id = account.value.id().clone();
     let begun = forgetting::begin(journal, account, Some(operator)).await;
-    let (account, began) = begun.or_failed("the erasure may not have begun")?;
+    let (account, began) = begun.or_failed("the erasure may not have begun: repeat the command")?;
     let ends_after = account.value.erasure().map(|erasure| erasure.due().to_iso());
     Ok(json!({ "subscriber": id, "began": began, "ends_after": ends_after, "by_hand": steps_by_hand(Some(AT_STRIPE)) }))
 }

@@ -299,7 +299,7 @@ fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
     let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
     let removed = wait(async {
         observed.record(&deployed, &operator, "queues remove", facts).await?;
-        admin.delete(url, id).await.or_failed("the message may still be there")
+        admin.delete(url, id).await.or_failed("the message may still be there: repeat the command")
     })?;
     let outcome = if removed { "is removed" } else { "is hidden at the moment: try again in two minutes" };
     let answer = json!({ "queue": queue, "id": id, "removed": removed });
@@ -394,8 +394,9 @@ async fn followed(
                 return Err(CommandError::failed(what, io::Error::other(so_far)));
             }
             _ => {
+                let what = format!("the move of SQS ended early ({status}): oracle queues list shows the rest");
                 let why = latest.and_then(|latest| latest.failure).unwrap_or_else(|| "no reason given".to_owned());
-                return Err(CommandError::failed("SQS cancelled the move", io::Error::other(why)));
+                return Err(CommandError::failed(&what, io::Error::other(why)));
             }
         }
         still = if moved == last { still + 1 } else { 0 };
@@ -433,7 +434,7 @@ mod tests {
         let denied = Move { failure: Some("AccessDenied".to_owned()), ..state("FAILED", 1) };
         let (ended, _) = follow(&[Some(denied)]);
         let error = telemetry::chain(&ended.unwrap_err());
-        assert!(error.contains("AccessDenied"), "{error}");
+        assert!(error.contains("AccessDenied") && error.contains("ended early (FAILED)"), "{error}");
         let (ended, _) = follow(&[Some(state("CANCELLED", 1))]);
         assert!(telemetry::chain(&ended.unwrap_err()).contains("no reason given"));
     }

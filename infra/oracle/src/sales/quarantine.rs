@@ -104,7 +104,7 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
         }
     }
     if held.is_empty() && !one.target.json {
-        output::print("the content filter has never held anything of this sale\n")?;
+        output::print("no held payload of this sale is stored (payloads expire after 90 days)\n")?;
     }
     Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })
 }

@@ -153,7 +153,7 @@ impl Deployed {
         let recorded =
             decision_record::record(self.stores.function_journal(decision_record::STREAM), operator, action, facts)
                 .await;
-        recorded.or_failed("the decision may not be on record, and nothing was done")
+        recorded.or_failed("the decision may not be on record, and nothing was done: repeat the command")
     }
 
     pub(crate) fn lists(&self) -> operations::list::Ports<'_> {

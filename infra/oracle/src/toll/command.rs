@@ -214,7 +214,7 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let is_resolved = wait(async {
         let resolve = |purchase: &mut Purchase, now: Timestamp| resolve(purchase, &operator, now);
         let committed = deployed.stores.toll_journal().commit(found, resolve).await;
-        let committed = committed.or_failed("the purchase may still be on the list")?;
+        let committed = committed.or_failed("the purchase may still be on the list: repeat the command")?;
         Ok(committed.settle().await.1)
     })?;
     if !is_resolved {

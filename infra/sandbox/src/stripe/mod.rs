@@ -104,7 +104,9 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
         ("GET", ["disputes"]) => listing::of_payment(&state.stripe.disputes, "dispute", form, "/v1/disputes"),
         ("GET", ["disputes", id]) => listing::retrieve(&state.stripe.disputes, "dispute", id, form),
         ("GET", ["subscriptions"]) => subscriptions::list(state, form),
-        ("GET", ["subscriptions", id]) => listing::retrieve(&state.stripe.billing.subscriptions, "subscription", id, form),
+        ("GET", ["subscriptions", id]) => {
+            listing::retrieve(&state.stripe.billing.subscriptions, "subscription", id, form)
+        }
         ("GET", ["invoices"]) => subscriptions::invoices(state, form),
         ("GET", ["invoice_payments"]) => subscriptions::invoice_payments(state, form),
         ("POST", ["billing_portal", "sessions"]) => subscriptions::portal(state, form, now),

@@ -1,6 +1,4 @@
 //! Checks the parameters of POST /v1/checkout/sessions before anything is created.
-//! The file has more than 300 lines because each parameter has its own short check, and the checks depend on one
-//! another's results.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

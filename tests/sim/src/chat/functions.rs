@@ -162,29 +162,29 @@ impl Functions {
             notes: &NoReminder,
             memories: forgetting::Ports { journal, bridges, logs: &self.ports, keys: &self.ports },
             notebooks: &[],
-            letters: bridge::Letters { bridges: self.desk(), mailbox: world, mails: world, site: SITE },
+            letters: bridge::Letters { bridges: self.bridge_ports(), mailbox: world, mails: world, site: SITE },
             meter: world,
             summaries: world,
         };
         deadlines::handle(ports, SETTINGS.deadlines).await;
     }
 
-    fn desk(&self) -> bridge::Ports<'_> {
+    fn bridge_ports(&self) -> bridge::Ports<'_> {
         bridge::Ports { journal: self.bridges(), accounts: &self.ports, keys: &self.ports }
     }
 
     /// An operator's command about a Bridge. Returns whether it was carried out.
     pub(super) async fn decide(&self, who: &SubscriberId, decision: Decision) -> bool {
         let Ok(operator) = Operator::parse("dana", Some("looked at it")) else { return false };
-        let (desk, mailbox) = (self.desk(), &*self.world);
+        let (bridges, mailbox) = (self.bridge_ports(), &*self.world);
         match decision {
-            Decision::Grant(expires) => bridge::grant(desk, who, &operator, expires).await.is_ok(),
-            Decision::Revoke => bridge::revoke(desk, who, &operator).await.is_ok(),
+            Decision::Grant(expires) => bridge::grant(bridges, who, &operator, expires).await.is_ok(),
+            Decision::Revoke => bridge::revoke(bridges, who, &operator).await.is_ok(),
             Decision::Reply(text) => {
                 // The operator has just read the thread; what is posted from now on is unread.
                 let row = self.world.state().bridges.get(who).map(|(bridge, _)| bridge.clone());
                 let last = row.as_ref().and_then(Bridge::last_question);
-                bridge::reply(desk, mailbox, SITE, who, &operator, last, &text).await.is_ok()
+                bridge::reply(bridges, mailbox, SITE, who, &operator, last, &text).await.is_ok()
             }
         }
     }

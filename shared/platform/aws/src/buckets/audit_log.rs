@@ -94,7 +94,7 @@ impl AuditObjects for S3AuditLog {
         let mut originals = BTreeMap::new();
         for (key, versions) in self.0.versions_of(READ, keys).await? {
             let [_, .., first] = versions.as_slice() else { continue };
-            originals.insert(key.clone(), self.0.get_version(READ, &key, first).await?);
+            originals.insert(key.clone(), Bucket::get_version(&self.0, READ, &key, first).await?);
         }
         Ok(originals)
     }

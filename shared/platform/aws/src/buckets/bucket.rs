@@ -89,7 +89,7 @@ impl Bucket {
         let versions = self.versions(step, prefix).await?;
         for (key, version) in &versions {
             if version != UNVERSIONED {
-                self.mark_deleted(step, key).await?;
+                Bucket::mark_deleted(self, step, key).await?;
             }
             let delete = || async {
                 self.client().delete_object().bucket(&self.name).key(key).version_id(version).send().await?;
