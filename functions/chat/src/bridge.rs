@@ -190,7 +190,7 @@ async fn record_unposted(
 
 /// Whether operators are alerted to a message that could not be posted. Mailboxes and acceptances cost nothing. So
 /// people without a subscription, to whom no operator has granted access, share a limit of alerts an hour, in which
-/// each person has one, and the alerts about others are still read. If the access or the limit cannot be read,
+/// each person has two, and the alerts about others are still read. If the access or the limit cannot be read,
 /// operators are alerted.
 async fn alerting(ports: Ports<'_>, who: &SubscriberId) -> Alerting {
     let (paid, bridge) =

@@ -71,8 +71,8 @@ async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Resu
     Ok((!is_taken).then(|| Timestamp::from_seconds((number + 1) * seconds).since(now)))
 }
 
-/// A limit of alerts that people share: its name, and how many alerts an hour raise it. One or two more say that others
-/// are recorded without an alert.
+/// A limit of alerts that people share: its name, and about how many people it has alerts in an hour. One or two more
+/// say that others are recorded without an alert.
 pub(crate) struct SharedAlerts(&'static str, u32);
 
 /// Disclosures of people whose address operators do not have.
@@ -89,12 +89,12 @@ const TWICE: u32 = 2;
 impl SharedAlerts {
     /// Counts this person's message and returns whether operators are alerted.
     pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Alerting, ChatError> {
-        let Self(name, most) = *self;
+        let Self(name, people) = *self;
         // Otherwise one person who writes many messages would use up the alerts about the others.
         if Limit(name, HOUR, TWICE).take(ports, who).await?.is_some() {
             return Ok(Alerting::Nothing);
         }
-        if take(ports, name, HOUR, most).await?.is_none() {
+        if take(ports, name, HOUR, people * TWICE).await?.is_none() {
             return Ok(Alerting::This);
         }
         let is_last = take(ports, &format!("more-{name}"), HOUR, TWICE).await?.is_none();

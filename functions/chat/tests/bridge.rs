@@ -173,7 +173,7 @@ fn disclosures_of_people_whom_nobody_can_reach_are_all_recorded_and_raise_some_a
     let disclosure = "I want to kill myself";
     let (world, member) = begun();
     revoke(&world);
-    let strangers: Vec<_> = (0..14).map(|n| signed_in(&world, &format!("free{n}@example.com"))).collect();
+    let strangers: Vec<_> = (0..24).map(|n| signed_in(&world, &format!("free{n}@example.com"))).collect();
     let payer = signed_in(&world, "payer@example.com");
     support::grant(&world, "payer@example.com", PaidPlan::Chat);
     let recorded = || world.state().log.values().filter(|line| line.contains("authority_evaluated")).count();
@@ -181,15 +181,15 @@ fn disclosures_of_people_whom_nobody_can_reach_are_all_recorded_and_raise_some_a
     strangers.iter().for_each(|cookie| send(cookie, 1));
     let raised = disclosure_alerts(&world);
     let more: Vec<_> = raised.iter().map(|line| line.contains("recorded without an alert")).collect();
-    assert_eq!(more, [vec![false; 10], vec![true; 2]].concat(), "{raised:?}");
-    assert_eq!(recorded(), 14);
+    assert_eq!(more, [vec![false; 20], vec![true; 2]].concat(), "{raised:?}");
+    assert_eq!(recorded(), 24);
     for cookie in [&member, &payer] {
         send(cookie, 2);
     }
-    assert_eq!((disclosure_alerts(&world).len(), recorded()), (14, 16), "whom operators can reach");
+    assert_eq!((disclosure_alerts(&world).len(), recorded()), (24, 26), "whom operators can reach");
     world.advance(Duration::from_secs(3_600));
     send(&strangers[0], 2);
-    assert_eq!((disclosure_alerts(&world).len(), recorded()), (15, 17), "the next hour");
+    assert_eq!((disclosure_alerts(&world).len(), recorded()), (25, 27), "the next hour");
 }
 
 /// An acceptance costs no more than a mailbox.
@@ -197,20 +197,32 @@ fn disclosures_of_people_whom_nobody_can_reach_are_all_recorded_and_raise_some_a
 fn disclosures_of_people_without_a_grant_raise_some_alerts_an_hour() {
     let disclosure = "I want to kill myself";
     let (world, member) = begun();
-    let ungranted: Vec<_> = (0..62).map(|n| accepting(&world, &format!("free{n}@example.com"))).collect();
+    let ungranted: Vec<_> = (0..124).map(|n| accepting(&world, &format!("free{n}@example.com"))).collect();
     let send = |cookie: &str, n| assert_eq!(code(&post(&world, n, disclosure, cookie)), (422, "blocked".to_owned()));
     ungranted.iter().for_each(|cookie| send(cookie, 1));
     let raised = disclosure_alerts(&world);
     let more: Vec<_> = raised.iter().map(|line| line.contains("without an alert: oracle bridge list")).collect();
-    assert_eq!(more, [vec![false; 60], vec![true; 2]].concat(), "{raised:?}");
+    assert_eq!(more, [vec![false; 120], vec![true; 2]].concat(), "{raised:?}");
     let recorded = world.state().log.values().filter(|line| line.contains("authority_evaluated")).count();
-    assert_eq!(recorded, 62);
+    assert_eq!(recorded, 124);
     // A person who accepts again after the grant has ended raises an alert with each message too.
     revoke(&world);
     send(&member, 2);
     assert_eq!(accept(&world, &acceptance(), &member).status(), 200);
     send(&member, 3);
-    assert_eq!(disclosure_alerts(&world).len(), 64, "whom operators know");
+    assert_eq!(disclosure_alerts(&world).len(), 124, "whom operators know");
+}
+
+/// Ten people can have two alerts each.
+#[test]
+fn people_who_write_again_take_no_alert_from_others() {
+    let world = world();
+    let cookies: Vec<_> = (0..10).map(|n| signed_in(&world, &format!("free{n}@example.com"))).collect();
+    for n in 1..=2 {
+        cookies.iter().for_each(|cookie| assert_eq!(code(&post(&world, n, "I want to kill myself", cookie)).0, 422));
+    }
+    let raised = disclosure_alerts(&world);
+    assert!(raised.len() == 20 && !raised.iter().any(|line| line.contains("without an alert")), "{raised:?}");
 }
 
 /// Otherwise one person could use up the alerts of an hour, and the disclosure of another would raise none.

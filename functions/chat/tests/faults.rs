@@ -321,7 +321,7 @@ fn disclosures_on_a_closed_bridge_are_recorded_up_to_a_limit_a_day() {
     assert_eq!(counted(), (101, 3));
 }
 
-/// Whatever its first process left undone or got no reply to, also the count of its alert.
+/// Whatever fault the first process meets, also at the count of its alert.
 #[test]
 fn a_disclosure_on_a_closed_bridge_is_alerted_at_its_repetition_at_the_latest() {
     let clean = Life::new();

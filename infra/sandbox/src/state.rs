@@ -82,7 +82,7 @@ impl State {
 /// The state that all connections share.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Counts resets: when it changes, hanging calls are cut and waiting webhook retries are dropped.
+    /// Counts resets: when it changes, hanging calls are cut and waiting webhooks are dropped.
     resets: watch::Sender<u64>,
     /// Counts releases of streams that are held.
     releases: watch::Sender<u64>,

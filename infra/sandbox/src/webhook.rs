@@ -46,11 +46,12 @@ impl Attempt {
 
 /// Delivers the queued events one by one, in the background, until the sandbox is reset.
 pub(crate) fn deliver_unreported(shared: &Arc<Shared>) {
+    let resets = shared.watch_resets();
     let events = std::mem::take(&mut shared.lock().unreported);
     if events.is_empty() {
         return;
     }
-    let (shared, resets) = (Arc::clone(shared), shared.watch_resets());
+    let shared = Arc::clone(shared);
     tokio::spawn(async move {
         for event in &events {
             if resets.has_changed().unwrap_or(true) {

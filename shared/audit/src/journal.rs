@@ -270,7 +270,7 @@ impl<J: Journaled, T> Committed<J, T> {
 
     /// Leaves the end to a later commit of the same step: that one saves the emptied outbox with its own change. Only
     /// allowed where such a commit follows whenever this one saved something; where the step fails before it,
-    /// [`crate::StreamJournal::settle`] ends the step, or the next delivery of its message publishes again.
+    /// [`crate::StreamJournal::settle`] ends the step, or the next step publishes again.
     pub fn unsettled(self) -> (Versioned<J::State>, T) {
         (self.state, self.answer)
     }

@@ -127,7 +127,7 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
         let current = current(&deployed, name).await?;
         let document = name.document(&current, &value, &random);
         let document = document.map_err(|error| CommandError::Refused(format!("{}: {error}", name.text())))?;
-        let failed = |error| CommandError::failed("the secret is not stored", error);
+        let failed = |error| CommandError::failed("the secret may not be stored: repeat the command", error);
         // Records the secret's name and its fields, and nothing of the value, not even a digest.
         let facts = json!({ "name": name.text(), "fields": fields(&document) });
         deployed.record(&operator, "secrets set", &facts).await?;
