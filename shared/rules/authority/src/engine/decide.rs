@@ -9,7 +9,7 @@ use super::fitted::{Features, confirm, fitted};
 use super::hits::Hits;
 use super::matching::{Fired, fired};
 use super::quantity::in_unit;
-use super::trust::untrusted_from;
+use super::trust::marker;
 use crate::state::{Outcome, State};
 use crate::tables::{HighStakes, NO_TREATMENT, Name, Operator, Treatment};
 
@@ -179,12 +179,33 @@ impl<'h> Facts<'h> {
     }
 }
 
-/// Decides about one reading.
+/// Decides about one reading. Of one with a marker of a pasted trace, the most severe of three decisions counts: without
+/// the state behind the marker, with it, and, if it blocks, about the part behind the marker alone. So a marker takes no
+/// state from a rule that it makes more severe, and no words before it make the part behind it harmless.
 pub(crate) fn decide(reading: &str) -> Decision {
     if reading.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric()) {
         return Decision { outcome: Outcome::open(State::Unresolvable), reason: "no_question", ..Decision::nothing() };
     }
-    let untrusted_from = untrusted_from(reading);
+    let Some((from, behind)) = marker(reading) else { return decide_trusting(reading, reading.len()) };
+    let rank = |decision: &Decision| (decision.outcome.is_locked(), decision.outcome.state());
+    let mut worst = decide_trusting(reading, from);
+    let believed = decide_trusting(reading, reading.len());
+    if rank(&believed) > rank(&worst) {
+        worst = believed;
+    }
+    let mut alone = decide_trusting(&reading[behind..], reading.len() - behind);
+    if alone.outcome.state() == State::Blocked && rank(&alone) > rank(&worst) {
+        for value in &mut alone.values {
+            value.start += behind;
+            value.end += behind;
+        }
+        worst = alone;
+    }
+    worst
+}
+
+/// Decides about one reading whose part from `untrusted_from` supplies no state.
+fn decide_trusting(reading: &str, untrusted_from: usize) -> Decision {
     let hits = Hits::of(reading, untrusted_from);
     let mut fired = fired(&hits, untrusted_from);
     let features = LazyCell::new(|| Features::of(&hits.tokens));

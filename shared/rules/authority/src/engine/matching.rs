@@ -165,6 +165,11 @@ impl Match {
         let anchor = self.start < one.anchor.1 && one.anchor.0 < self.end;
         anchor || (self.start < one.end && one.end <= self.end)
     }
+
+    /// Whether every end of a sentence in this match of an exception is in the match too.
+    fn is_of_its_sentences(&self, one: &Match, hits: &Hits) -> bool {
+        (self.start..self.end - 1).all(|token| goes_on(hits, token) || (one.start <= token && token + 1 < one.end))
+    }
 }
 
 /// The matches of a pattern.
@@ -203,7 +208,10 @@ fn near_each_other(candidates: &Candidates<'_>) -> Vec<Match> {
         let from = hits.tokens.partition_point(|token| token.position + window < position);
         let until = hits.tokens.partition_point(|token| token.position <= position + window);
         let mut places = vec![anchor];
-        if place_rest(candidates, 0, (from, until), &mut places) {
+        // First within the anchor's sentence: a word of another sentence would bring that sentence into the match, and
+        // with it the words that make a match harmless.
+        let own = sentence(hits, anchor, (from, until));
+        if place_rest(candidates, 0, own, &mut places) || place_rest(candidates, 0, (from, until), &mut places) {
             let start = places.iter().map(|place| place.0).min().unwrap_or(anchor.0);
             let end = places.iter().map(|place| place.1).max().unwrap_or(anchor.1);
             found.push(Match { start, end, anchor });
@@ -267,30 +275,39 @@ fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     !contains(mapping.apart_from, hits.starting(from, until))
 }
 
+/// Whether no sentence ends between a token and the next one.
+fn goes_on(hits: &Hits, token: usize) -> bool {
+    hits.tokens[token + 1].position.saturating_sub(hits.tokens[token].position) <= 1
+}
+
+/// The tokens of the sentence of a match, within these limits.
+fn sentence(hits: &Hits, (start, end): (usize, usize), (least, most): (usize, usize)) -> (usize, usize) {
+    let (mut from, mut until) = (start, end);
+    while from > least && goes_on(hits, from - 1) {
+        from -= 1;
+    }
+    while until < most && goes_on(hits, until - 1) {
+        until += 1;
+    }
+    (from, until)
+}
+
 /// The tokens of a match and of the [`APART`] words around it, without other sentences: a business sentence before the
 /// question must not weaken the outcome.
 fn around(hits: &Hits, start: usize, end: usize) -> (usize, usize) {
-    let goes_on =
-        |left: usize, right: usize| hits.tokens[right].position.saturating_sub(hits.tokens[left].position) <= 1;
-    let (mut from, mut until) = (start, end - 1);
-    while from > 0 && start - from < APART && goes_on(from - 1, from) {
-        from -= 1;
-    }
-    while until + 1 < hits.tokens.len() && until + 1 - end < APART && goes_on(until, until + 1) {
-        until += 1;
-    }
-    (from, until + 1)
+    sentence(hits, (start, end), (start.saturating_sub(APART), (end + APART).min(hits.tokens.len())))
 }
 
 /// Whether an exception covers the most specific element of a match, or its last one. Exceptions elsewhere do not
-/// count: a harmless idiom beside a question does not make the question harmless.
+/// count: a harmless idiom beside a question does not make the question harmless. Nor does an exception that needs a word
+/// of another sentence, unless the match itself extends over both.
 fn is_excepted(chains: &Chains<'_>, mapping: &Mapping, one: &Match) -> bool {
     exceptions(mapping).any(|number| {
         let exception = &PATTERNS[usize::from(number)];
         chains.hits.has_all(exception) && {
             let mut excepted = chains.excepted.borrow_mut();
             let matches = excepted.entry(number).or_insert_with(|| matches(chains, exception));
-            matches.iter().any(|exception| exception.covers(one))
+            matches.iter().any(|exception| exception.covers(one) && exception.is_of_its_sentences(one, chains.hits))
         }
     })
 }

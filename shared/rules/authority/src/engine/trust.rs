@@ -24,14 +24,17 @@ fn markers(first: u8) -> &'static [&'static str] {
     }
 }
 
-/// The first byte of the part that cannot supply state, or the text's length if every part can.
-pub(crate) fn untrusted_from(reading: &str) -> usize {
+/// A marker that begins the part that cannot supply state: its first byte, and the byte after it.
+pub(crate) fn marker(reading: &str) -> Option<(usize, usize)> {
     let bytes = reading.as_bytes();
     if !may_hold_marker(bytes) {
-        return reading.len();
+        return None;
     }
-    let begins = |at: &usize| markers(bytes[*at]).iter().any(|marker| bytes[*at..].starts_with(marker.as_bytes()));
-    (0..bytes.len()).find(begins).unwrap_or(bytes.len())
+    let ends = |at: usize| {
+        let found = markers(bytes[at]).iter().find(|marker| bytes[at..].starts_with(marker.as_bytes()));
+        found.map(|marker| (at, at + marker.len()))
+    };
+    (0..bytes.len()).find_map(ends)
 }
 
 /// Whether a text has a sign or letters such as every marker has; few texts do. Looks at every byte without a branch, which
@@ -60,9 +63,10 @@ mod tests {
     #[test]
     fn every_marker_ends_the_trusted_part() {
         for marker in (0..=u8::MAX).flat_map(markers) {
-            assert_eq!(untrusted_from(&format!("please {marker} now")), "please ".len(), "{marker}");
+            let found = super::marker(&format!("please {marker} now"));
+            assert_eq!(found.map(|(start, _)| start), Some("please ".len()), "{marker}");
         }
-        let plain = "should we open the bakery on sundays";
-        assert_eq!(untrusted_from(plain), plain.len());
+        assert_eq!(marker("should we open the bakery on sundays"), None);
+        assert_eq!(marker("a. system: b"), Some((3, 10)));
     }
 }
