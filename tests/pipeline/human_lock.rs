@@ -8,6 +8,7 @@ use crate::{
 use domain::{
     Timestamp,
     money::Money,
+    ports::ModelError,
     sale::{Authority, AuthorityDecision, Fulfilment},
     texts,
 };
@@ -99,6 +100,34 @@ fn what_only_one_physician_allows_is_refunded() {
     assert!(mail(&sim).contains(texts::DECLINED_REFUND));
     let late = approve(&sim, PHYSICIANS[1], read).unwrap();
     assert!(late.is_err(), "{late:?}");
+}
+
+/// The model refuses what two physicians allow. Once their approvals are over, the money goes back as for any other
+/// declined question.
+#[test]
+fn an_approved_question_without_a_verdict_is_refunded_once_the_approvals_are_over() {
+    let mut sim = declined(METFORMIN, None);
+    let read = sim.sale().declined().unwrap().at;
+    sim.world.state().answers = (0..64).map(|_| Err(ModelError::NoVerdict("SAFETY".to_owned()))).collect();
+    for physician in PHYSICIANS {
+        approve(&sim, physician, read).unwrap().unwrap();
+    }
+    sim.drain();
+    assert!(matches!(sim.sale().fulfilment(), Fulfilment::Failed { .. }), "{:?}", sim.sale().fulfilment());
+    assert_eq!(sim.page().unwrap().status(), 500, "it failed, and may be tried again while the approvals are valid");
+    for hour in 1..=49 {
+        sim.world.advance(Duration::from_secs(3600));
+        sim.deadlines().unwrap();
+        sim.drain();
+        if hour < 23 {
+            assert!(sim.sale().declined().is_none() && sim.world.state().refunds.is_empty(), "after {hour} h");
+        }
+    }
+    assert!(matches!(sim.sale().money(), Money::Refunded { .. }), "{:?}", sim.sale().money());
+    assert_eq!((sim.sale().open_work(), sim.world.state().refunds.len()), (None, 1));
+    assert!(mail(&sim).contains(texts::DECLINED_REFUND));
+    let page = sim.page().unwrap();
+    assert_eq!((page.status(), &body(&page)["code"]), (422, &"declined".into()));
 }
 
 /// The approvals lasted a day. Who has the verdict by mail is promised no money.

@@ -57,6 +57,9 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
             "nobody has paid for it: give it away (oracle reattempt), or erase it"
         }
         Work::NotPaid => "Stripe shows no payment: look at the session there; it ends by itself if it is never paid",
+        Work::Failed if sale.has_lapsed_approvals(now) => {
+            "there is no verdict, and the question's approvals are over: it counts as declined again"
+        }
         Work::Failed => "there is no verdict: try again or refund it",
         Work::Owed => "erased, paid and not delivered: refund it (oracle refunds issue)",
         Work::DeadLetter => "its mail is a dead letter: oracle deadletters redrive",

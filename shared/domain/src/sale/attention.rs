@@ -41,7 +41,8 @@ impl Sale {
         Ok(())
     }
 
-    /// Records that operators were reminded of work that waits for a human.
+    /// Records that operators were reminded of work that waits for a human. If the approvals of a question without a
+    /// verdict have lapsed, it counts as declined again ([`Self::has_lapsed_approvals`]).
     ///
     /// # Errors
     /// [`Refused`] when no work of a human is due.
@@ -50,7 +51,14 @@ impl Sale {
             return Err(self.refuse_work("shown to a human again", now));
         }
         self.chased = 0;
-        self.reminded_at = Some(now);
+        let has_lapsed = self.has_lapsed_approvals(now);
+        if let Some(declined) = self.declined.as_mut().filter(|_| has_lapsed) {
+            declined.approved_at = None;
+        }
+        // The policy's refund does not wait for another day.
+        if !has_lapsed || !self.may_be_refunded_by_policy() {
+            self.reminded_at = Some(now);
+        }
         Ok(())
     }
 

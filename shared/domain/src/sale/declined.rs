@@ -188,13 +188,25 @@ impl Declined {
 
 impl Sale {
     /// The authority gate's decision, while it is the reason that there is no verdict; `None` if people approved the
-    /// question and its verdict failed later for another reason.
+    /// question and its verdict failed later for another reason, until [`Self::has_lapsed_approvals`] ends the approvals.
     #[must_use]
     pub const fn declined(&self) -> Option<&Declined> {
         match (&self.fulfilment, &self.declined) {
             (Fulfilment::Failed { .. }, Some(declined)) if declined.approved_at.is_none() => Some(declined),
             _ => None,
         }
+    }
+
+    /// Whether people approved the question, no verdict was made, and the approvals are no longer valid: the authority
+    /// gate would decline it again. The next reminder of the sale then ends the approvals, so that the policy refunds it
+    /// as any other declined question.
+    #[must_use]
+    pub fn has_lapsed_approvals(&self, now: Timestamp) -> bool {
+        let approved_at = self.declined.as_ref().and_then(|declined| declined.approved_at);
+        matches!(self.fulfilment, Fulfilment::Failed { .. })
+            && self.not_paid.is_none()
+            && self.is_money_kept()
+            && approved_at.is_some_and(|at| at.plus(APPROVAL_LASTS) <= now)
     }
 
     /// Whether no role may approve the declined question and no policy refunds it. Such a sale has ended; an operator may

@@ -70,6 +70,30 @@ fn an_approved_question_that_fails_is_a_failure_and_stays_approved() {
     assert!(sale.is_approved("q", "dose", at(6)) && !sale.is_approved("another", "dose", at(6)));
 }
 
+/// Otherwise a question that must not be answered would be charged for and kept. A day after the failure the approvals are
+/// over.
+#[test]
+fn a_failed_question_whose_approvals_are_over_is_declined_again() {
+    let operator = Operator::parse("dana", None).unwrap();
+    let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
+    for is_given in [false, true] {
+        let mut sale = declined();
+        sale.given = is_given;
+        sale.approve_declined(by, at(2)).unwrap();
+        sale.claim("b", Claimant::Customer, at(3), LEASE);
+        sale.fail("b", None, "SAFETY", at(4)).unwrap();
+        let lapsed = at(2).plus(APPROVAL_LASTS);
+        assert!(sale.has_lapsed_approvals(lapsed) && !sale.has_lapsed_approvals(at(4)));
+        assert!(sale.remind(lapsed).is_err() && sale.declined().is_none(), "not due before a day after the failure");
+        let due = at(4).plus(APPROVAL_LASTS);
+        sale.remind(due).unwrap();
+        assert!(sale.declined().is_some() && !sale.has_lapsed_approvals(due));
+        let open = sale.open_work().unwrap();
+        let next = if is_given { due.plus(APPROVAL_LASTS) } else { due };
+        assert_eq!((open.work, open.due), (Work::Declined, next), "the policy's refund is due at once");
+    }
+}
+
 /// The decision is about one question. The same question, ordered again, keeps it.
 #[test]
 fn another_question_that_fails_is_not_declined() {
