@@ -330,16 +330,17 @@ impl Sale {
         Ok(decided(by, AuthorityDecision::Rejected))
     }
 
-    /// Records an attempt to override a lock. It changes nothing else ("All override attempts logged for compliance
+    /// Records an attempt to override a lock: that of the gate's decision, or, if `is_locked_today`, that of today's
+    /// rules about a question which was answered. It changes nothing else ("All override attempts logged for compliance
     /// review").
     ///
     /// # Errors
     /// [`NotApproved::NotDeclined`] without a lock.
-    pub fn refuse_override(&self, by: Authority<'_>) -> Result<Event, NotApproved> {
-        match self.declined() {
-            Some(declined) if declined.is_locked() => Ok(decided(by, AuthorityDecision::OverrideRefused)),
-            _ => Err(NotApproved::NotDeclined(self.fulfilment.as_str())),
+    pub fn refuse_override(&self, by: Authority<'_>, is_locked_today: bool) -> Result<Event, NotApproved> {
+        if is_locked_today || self.declined().is_some_and(Declined::is_locked) {
+            return Ok(decided(by, AuthorityDecision::OverrideRefused));
         }
+        Err(NotApproved::NotDeclined(self.fulfilment.as_str()))
     }
 
     fn decidable(&self) -> Result<&Declined, NotApproved> {

@@ -2,7 +2,7 @@
 //! safety or self-harm cannot be lifted, and every attempt to override it is recorded (Authority Governance,
 //! Appendix F).
 
-use crate::{Done, PartFailed, Refusals};
+use crate::{Done, Operator, PartFailed, Refusals};
 use audit::{Change, CommitError, Context, Journal};
 use domain::{
     Alert, Sale, SessionId, Timestamp,
@@ -128,13 +128,19 @@ async fn decide(
     };
     let (sale, decision) = journal.commit(sale, decided).await?.settle().await;
     if decision == Err(NotApproved::Locked) {
-        record_override(journal, sale, by).await?;
+        record_override(journal, sale, by, false).await?;
         return Err(DecideError::from(NotApproved::Locked).into());
     }
     Ok((sale.value, decision.map_err(DecideError::from)?))
 }
 
-/// Records an attempt to override a locked outcome, and alerts operators.
+/// Who tries to override a lock with a command that asks for neither a role nor a credential.
+pub(crate) const fn without_role(operator: &Operator) -> Authority<'_> {
+    Authority { operator, role: "operator", credential: "none", identity: operator.identity() }
+}
+
+/// Records an attempt to override a locked outcome, and alerts operators. `is_locked_today` is whether today's rules lock
+/// the question, whatever the gate decided when it was asked.
 ///
 /// # Errors
 /// [`CommitError`]: the attempt is not recorded.
@@ -142,8 +148,9 @@ pub(crate) async fn record_override(
     journal: Journal<'_>,
     sale: Versioned<Sale>,
     by: Authority<'_>,
+    is_locked_today: bool,
 ) -> Result<(), CommitError> {
-    let record = |sale: &mut Sale, now| match sale.refuse_override(by) {
+    let record = |sale: &mut Sale, now| match sale.refuse_override(by, is_locked_today) {
         Ok(event) => {
             let detail = "an operator tried to override a locked outcome; it was refused";
             let alert =

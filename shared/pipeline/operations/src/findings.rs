@@ -2,7 +2,7 @@
 //! the verdict on the page (content filter, failure mode 4). A refund is `refunds::issue`, as for any other sale.
 
 use crate::{
-    Done, Operator, Refusals,
+    Done, Operator, Refusals, authority_gate,
     quarantine::examine::{self, Refusal},
 };
 use audit::{Change, Context, Journal, hash};
@@ -115,7 +115,15 @@ pub async fn replace(
     let now = journal.clock.now();
     let examined = examine::verdict(verdict, cached.tier, now).map_err(FindingError::Refused)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
-    let cached = examine::replaced(cached, sale.value.locale()).map_err(FindingError::Refused)?;
+    let cached = match examine::replaced(cached, sale.value.locale()) {
+        Ok(cached) => cached,
+        Err(refused) => {
+            if matches!(refused, Refusal::Locked(_)) {
+                authority_gate::record_override(journal, sale, authority_gate::without_role(operator), true).await?;
+            }
+            return Err(FindingError::Refused(refused).into());
+        }
+    };
     let hash = hash::verdict_hash(&cached.verdict);
     let context = Context::at(now).with_evidence(examined.records);
     let settle = |sale: &mut Sale, _| {
@@ -229,6 +237,20 @@ mod tests {
         assert_eq!((cached.verdict.summary.as_str(), cached.query.as_str()), ("Move next year.", "Move?"));
         assert_eq!(cached.notice, None, "the notice is today's");
         assert!(world.state().queue.is_empty() && world.state().outgoing.is_empty(), "nothing is mailed");
+    }
+
+    /// Authority Governance, Appendix F: the rules may have changed since the verdict was delivered.
+    #[test]
+    fn a_replacement_for_a_question_that_is_locked_today_is_refused_and_on_record() {
+        let world = found();
+        world.state().cache.get_mut(&session()).unwrap().query = "I want to kill myself".to_owned();
+        let refused = run(replace(journal(&world), &operator(), &session(), &verdict("Move next year."))).unwrap();
+        assert!(matches!(refused, Err(Refused(FindingError::Refused(Refusal::Locked(_))))), "{refused:?}");
+        let log = decisions(&world);
+        assert_eq!(log.len(), 1);
+        assert!(log[0]["action"].as_str().unwrap().starts_with("authority override refused"), "{log:?}");
+        assert!(world.state().alerts.iter().any(|alert| alert.line.contains("OVERRIDE")));
+        assert!(stored(&world).open_finding().is_some());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use domain::{
     Sale, SessionId, Submission, Tier, Timestamp,
     message::{Message, OrderedBy},
     ports::{Queue, Submissions, Versioned},
-    sale::{Authority, Declined, Fulfilment, NotApproved},
+    sale::{Declined, Fulfilment, NotApproved},
 };
 
 /// The ports of a second attempt.
@@ -149,8 +149,7 @@ pub async fn reattempt(
     let journal = ports.journal;
     let (sale, planned) = load(ports, session, submission, read).await?;
     if matches!(planned, Err(ReattemptError::Locked)) {
-        let by = Authority { operator, role: "operator", credential: "none", identity: operator.identity() };
-        authority_gate::record_override(journal, sale, by).await?;
+        authority_gate::record_override(journal, sale, authority_gate::without_role(operator), false).await?;
         return Err(ReattemptError::Locked.into());
     }
     planned?;

@@ -183,7 +183,9 @@ pub(super) fn steps() -> Vec<Step> {
         step("approve_declined", Human, &[Attention], |sale| {
             sale.approve_declined(authority(&operator()), NOW).is_ok()
         }),
-        step("refuse_override", Human, &[Attention], |sale| sale.refuse_override(authority(&operator())).is_ok()),
+        step("refuse_override", Human, &[Attention], |sale| {
+            sale.refuse_override(authority(&operator()), false).is_ok()
+        }),
         step("reject_declined", Human, &[Attention], |sale| sale.reject_declined(authority(&operator())).is_ok()),
         held_step("hold (gate 1)", Actor::Verdict, EVERYWHERE, |sale, by| {
             sale.hold(HeldBy::Maker { owner: by, purchase: &bought() }, NOW).is_ok()

@@ -61,7 +61,8 @@ fn a_rejected_question_is_approved_by_nobody_and_a_lock_is_lifted_by_nobody() {
     let operator = Operator::parse("dana", None).unwrap();
     let by = Authority { operator: &operator, role: "physician", credential: "register:123", identity: None };
     let mut sale = declined();
-    assert_eq!(sale.refuse_override(by).unwrap_err(), NotApproved::NotDeclined("failed"), "without a lock");
+    assert_eq!(sale.refuse_override(by, false).unwrap_err(), NotApproved::NotDeclined("failed"), "without a lock");
+    assert!(sale.refuse_override(by, true).is_ok(), "today's rules lock the question");
     sale.reject_declined(by).unwrap();
     assert_eq!(sale.approve_declined(by, at(2)).unwrap_err(), NotApproved::Nobody);
     assert_eq!(sale.reject_declined(by).unwrap_err(), NotApproved::Nobody);
@@ -69,7 +70,7 @@ fn a_rejected_question_is_approved_by_nobody_and_a_lock_is_lifted_by_nobody() {
     locked.declined.as_mut().unwrap().lock = HumanLock::Never;
     assert_eq!(locked.approve_declined(by, at(2)).unwrap_err(), NotApproved::Locked);
     assert_eq!(locked.reject_declined(by).unwrap_err(), NotApproved::Nobody);
-    assert!(locked.refuse_override(by).is_ok());
+    assert!(locked.refuse_override(by, false).is_ok());
     let mut refunded = Sale { money: Money::Refunded { at: at(2) }, ..declined() };
     assert_eq!(refunded.approve_declined(by, at(3)).unwrap_err(), NotApproved::MoneyWentBack("refunded"));
 }

@@ -3,7 +3,7 @@
 use audit::Record;
 use authority::ReplyProblem;
 use crosscheck::constants::PHI;
-use domain::{CachedVerdict, Tier, Timestamp, Verdict, ports::CacheEntry, texts};
+use domain::{CachedVerdict, Tier, Timestamp, Verdict, ports::CacheEntry, sale::HumanLock, texts};
 use filter::Outcome;
 use gates::Gate;
 use serde::Deserialize;
@@ -37,6 +37,9 @@ pub enum Refusal {
     /// The authority gate refuses its question to everybody.
     #[error("the authority gate refuses the question: {0}")]
     Question(&'static str),
+    /// The authority gate refuses its question, and the lock cannot be overridden. A decision's attempt is recorded.
+    #[error("the authority gate refuses the question: {0}; child safety and self-harm are not subject to human lock")]
+    Locked(&'static str),
 }
 
 /// The payload of one hold in the quarantine.
@@ -119,13 +122,17 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
 /// a narrative one. `locale` is the customer's.
 ///
 /// # Errors
-/// [`Refusal::Grammar`], or [`Refusal::Question`] if today's rules refuse the question and nobody may approve it.
+/// [`Refusal::Grammar`]; [`Refusal::Question`] if today's rules refuse the question and nobody may approve it, or
+/// [`Refusal::Locked`] if they lock it.
 pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<String>, Refusal> {
     let evaluation = match &cached.first {
         Some(first) => authority::evaluate_followup(&[&first.query], &cached.query, locale),
         None => authority::evaluate(&cached.query, locale),
     };
     let code = evaluation.reason_code();
+    if !evaluation.state().is_sold() && evaluation.human_lock() == HumanLock::Never {
+        return Err(Refusal::Locked(code));
+    }
     // The question was answerable when its verdict was made: people with the required roles may have approved it.
     let evaluation = if evaluation.state().is_sold() { Some(evaluation) } else { evaluation.approved() };
     let evaluation = evaluation.ok_or(Refusal::Question(code))?;

@@ -3,10 +3,11 @@
 //! Neither decision bypasses a check. An approved verdict passes today's filter, and a replaced one passes the
 //! crosscheck and gate 1 like a model's reply; both keep the grammar of a narrative answer, and neither releases a
 //! question that today's rules refuse to everybody. Gate 2 runs before the mail and the page in both cases.
+//! The file has more than 300 lines because every refusal of a decision is documented beside the check that makes it.
 
 pub mod examine;
 
-use crate::{Done, NotDone, Operator, PartFailed, Refusals};
+use crate::{Done, NotDone, Operator, PartFailed, Refusals, authority_gate};
 use audit::{Change, Context, Journal, Record, hash};
 use domain::{
     CachedVerdict, Gate, Query, Sale, SessionId, Timestamp, Verdict,
@@ -89,7 +90,10 @@ pub async fn approve(ports: Ports<'_>, operator: &Operator, session: &SessionId)
         Opened::Decided(sale) => return ask_again(ports, *sale).await,
     };
     let now = ports.journal.clock.now();
-    let (verdict, records) = case.examine(ports, now).await?;
+    let (verdict, records) = match case.examine(ports, now).await {
+        Ok(examined) => examined,
+        Err(refused) => return Err(case.refused(ports, operator, refused).await),
+    };
     case.free(ports, operator, Decision::Approve, verdict, records, now).await
 }
 
@@ -130,7 +134,10 @@ pub async fn replace(
     }
     let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
     let examined = examine::verdict(verdict, tier, now)?;
-    let cached = case.cached(ports, examined.verdict, now).await?;
+    let cached = match case.cached(ports, examined.verdict, now).await {
+        Ok(cached) => cached,
+        Err(refused) => return Err(case.refused(ports, operator, refused).await),
+    };
     case.free(ports, operator, Decision::Replace, Some(cached), examined.records, now).await
 }
 
@@ -209,6 +216,23 @@ impl Case {
             cached.mark_regenerated(&compared);
         }
         Ok(cached)
+    }
+
+    /// Records the attempt if today's rules lock the question (Authority Governance, Appendix F). Returns the refusal.
+    async fn refused(
+        self,
+        ports: Ports<'_>,
+        operator: &Operator,
+        refused: NotDone<DecideError>,
+    ) -> NotDone<DecideError> {
+        if !matches!(refused, NotDone::Refused(DecideError::Refused(Refusal::Locked(_)))) {
+            return refused;
+        }
+        let by = authority_gate::without_role(operator);
+        match authority_gate::record_override(ports.journal, self.sale, by, true).await {
+            Ok(()) => refused,
+            Err(error) => error.into(),
+        }
     }
 
     /// Saves the decision with its records, and sends the sale's messages.

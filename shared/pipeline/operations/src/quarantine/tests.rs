@@ -286,6 +286,27 @@ fn a_question_that_nobody_may_approve_stays_held() {
     run(approve_it(&world)).unwrap().unwrap();
 }
 
+/// The deployed rules may have changed since the verdict was made (Authority Governance, Appendix F).
+#[test]
+fn a_question_that_is_locked_today_stays_held_and_each_attempt_is_on_record() {
+    let clean = quick(CLEAN);
+    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &clean)]);
+    ask(&world, "I want to kill myself");
+    assert!(run(plan_approval(ports(&world), &session())).unwrap().is_err());
+    untouched(&world, &held_at_gate_1());
+    for decided in [run(approve_it(&world)), run(replace_it(&world, &clean))] {
+        let error = decided.unwrap().unwrap_err();
+        assert!(matches!(error, Refused(DecideError::Refused(Refusal::Locked(_)))), "{error}");
+    }
+    assert_eq!(decisions(&world).len(), 2);
+    let refused = |record: &Value| record["action"].as_str().unwrap().starts_with("authority override refused");
+    assert!(decisions(&world).iter().all(refused));
+    assert_eq!(stored(&world).fulfilment(), held_at_gate_1().fulfilment());
+    let state = world.state();
+    assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("OVERRIDE")).count(), 2);
+    assert!(state.queue.is_empty() && !state.cache.contains_key(&session()));
+}
+
 /// Before the mail and the page. What went by mail is with the customer; a regenerated verdict may not be what went.
 #[test]
 fn a_cached_verdict_whose_question_nobody_may_approve_stays_held_unless_it_was_mailed() {
