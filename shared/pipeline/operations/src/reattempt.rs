@@ -4,7 +4,7 @@
 //! operator hands in the customer's tier and question, never a verdict.
 
 use crate::{Done, Operator, PartFailed, Refusals, authority_gate, replies};
-use audit::{Change, Context, Journal};
+use audit::{Change, Context, Journal, hash};
 use domain::{
     Sale, SessionId, Submission, Tier, Timestamp,
     message::{Message, OrderedBy},
@@ -96,7 +96,10 @@ async fn load(
 /// By the sale alone: whether a second attempt is possible, and its effect. The operator has `read` these replies
 /// (by [`replies::name`]).
 fn planned(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Result<Reattempt, ReattemptError> {
-    let declined = sale.declined().filter(|_| submission.is_none());
+    // A locked question that is handed in again is the same attempt as none.
+    let is_same = |submission: &Submission| sale.query_hash() == Some(hash::query_hash(&submission.query).as_str());
+    let is_about = |declined: &Declined| submission.is_none_or(|handed_in| declined.is_locked() && is_same(handed_in));
+    let declined = sale.declined().filter(|declined| is_about(declined));
     // First: the attempt is recorded whatever became of the money, which goes back within minutes.
     if declined.is_some_and(Declined::is_locked) {
         return Err(ReattemptError::Locked);

@@ -1,4 +1,5 @@
 //! Approvals by two people, roles, credentials, expiry, and locks that cannot be overridden.
+//! The file has more than 300 lines because each rule of an approval has a short test of its own on the same sale.
 
 use super::*;
 use crate::NotDone::{self, Refused};
@@ -11,6 +12,7 @@ use crate::{
     },
 };
 use domain::{
+    Query, Submission, Tier,
     mail::Mail,
     money::{Authorisation, Money},
     open_work::Work,
@@ -171,6 +173,32 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
         assert!(log.iter().all(|record| record["action"].as_str().unwrap().starts_with("authority override refused")));
         assert_eq!(world.state().alerts.iter().filter(|alert| alert.line.contains("OVERRIDE")).count(), 4);
         assert!(stored(&world).declined().is_some_and(Declined::is_locked) && world.state().queue.is_empty());
+    }
+}
+
+/// Handing in the declined text again is no other question.
+#[test]
+fn a_locked_question_that_is_handed_in_again_is_refused_and_on_record() {
+    let submission = |text: &str| Submission { tier: Tier::Quick, query: Query::parse(text).unwrap() };
+    let locked = submission("I want to kill myself");
+    let operator = Operator::parse("dana", None).unwrap();
+    for (lock, handed_in, is_refused) in [
+        (HumanLock::Never, &locked, true),
+        (HumanLock::Never, &submission("Should I move?"), false),
+        (people(2), &locked, false),
+    ] {
+        let world = declined(lock);
+        world.change_sales("query_hash", &Some(audit::hash::query_hash(&locked.query)));
+        let ports = reattempt::Ports { journal: journal(&world), submissions: &world, orders: &world };
+        let tried = run(reattempt(ports, &operator, &session(), Some(handed_in), &[])).unwrap();
+        assert_eq!(matches!(tried, Err(Refused(ReattemptError::Locked))), is_refused, "{tried:?}");
+        assert_eq!(tried.is_err(), is_refused, "{tried:?}");
+        let is_override =
+            |record: &serde_json::Value| record["action"].as_str().unwrap().starts_with("authority override refused");
+        assert_eq!(decisions(&world).iter().any(is_override), is_refused);
+        let state = world.state();
+        assert_eq!((state.submissions.is_empty(), state.queue.is_empty()), (is_refused, is_refused));
+        assert_eq!(state.alerts.iter().any(|alert| alert.line.contains("OVERRIDE")), is_refused);
     }
 }
 
