@@ -188,7 +188,8 @@ impl Declined {
 
 impl Sale {
     /// The authority gate's decision, while it is the reason that there is no verdict; `None` if people approved the
-    /// question and its verdict failed later for another reason, until [`Self::has_lapsed_approvals`] ends the approvals.
+    /// question and its verdict failed later for another reason, until the approvals have lapsed
+    /// ([`Self::has_lapsed_approvals`]).
     #[must_use]
     pub const fn declined(&self) -> Option<&Declined> {
         match (&self.fulfilment, &self.declined) {
@@ -198,8 +199,8 @@ impl Sale {
     }
 
     /// Whether people approved the question, no verdict was made, and the approvals are no longer valid: the authority
-    /// gate would decline it again. The next reminder of the sale then ends the approvals, so that the policy refunds it
-    /// as any other declined question.
+    /// gate would decline it again. The next reminder of the sale then ends the approvals, so that the policy refunds
+    /// it as any other declined question.
     #[must_use]
     pub fn has_lapsed_approvals(&self, now: Timestamp) -> bool {
         let approved_at = self.declined.as_ref().and_then(|declined| declined.approved_at);

@@ -139,8 +139,8 @@ pub(crate) const fn without_role(operator: &Operator) -> Authority<'_> {
     Authority { operator, role: "operator", credential: "none", identity: operator.identity() }
 }
 
-/// Records an attempt to override a locked outcome, and alerts operators. `is_locked_today` is whether today's rules lock
-/// the question, whatever the gate decided when it was asked.
+/// Records an attempt to override a locked outcome, and alerts operators. `is_locked_today` is whether today's rules
+/// lock the question, whatever the gate decided when it was asked.
 ///
 /// # Errors
 /// [`CommitError`]: the attempt is not recorded.

@@ -3,7 +3,7 @@
 
 use crate::{
     Done, Operator, Refusals, authority_gate,
-    quarantine::examine::{self, Refusal},
+    quarantine::examine::{self, Needs, Refusal},
 };
 use audit::{Change, Context, Journal, hash};
 use domain::{
@@ -115,7 +115,7 @@ pub async fn replace(
     let now = journal.clock.now();
     let examined = examine::verdict(verdict, cached.tier, now).map_err(FindingError::Refused)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
-    let cached = match examine::replaced(cached, sale.value.locale()) {
+    let cached = match examine::replaced(cached, &sale.value, Needs::Approvers) {
         Ok(cached) => cached,
         Err(refused) => {
             if matches!(refused, Refusal::Locked(_)) {

@@ -70,8 +70,8 @@ fn an_approved_question_that_fails_is_a_failure_and_stays_approved() {
     assert!(sale.is_approved("q", "dose", at(6)) && !sale.is_approved("another", "dose", at(6)));
 }
 
-/// Otherwise a question that must not be answered would be charged for and kept. A day after the failure the approvals are
-/// over.
+/// Otherwise a question that must not be answered would be charged for and kept. A day after the failure the approvals
+/// are over.
 #[test]
 fn a_failed_question_whose_approvals_are_over_is_declined_again() {
     let operator = Operator::parse("dana", None).unwrap();

@@ -1,9 +1,9 @@
 //! Decides whether a held or cleaned text may go to a customer: plain data in, a result with its audit records out.
 
-use audit::Record;
+use audit::{Record, hash};
 use authority::ReplyProblem;
 use crosscheck::constants::PHI;
-use domain::{CachedVerdict, Tier, Timestamp, Verdict, ports::CacheEntry, sale::HumanLock, texts};
+use domain::{CachedVerdict, Query, Sale, Tier, Timestamp, Verdict, ports::CacheEntry, sale::HumanLock, texts};
 use filter::Outcome;
 use gates::Gate;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub enum Refusal {
     /// It breaks the grammar of a narrative answer.
     #[error("it breaks the grammar of a narrative answer: {0}")]
     Grammar(ReplyProblem),
-    /// The authority gate refuses its question to everybody.
+    /// The authority gate refuses its question, and no role may approve it, or those who may have not.
     #[error("the authority gate refuses the question: {0}")]
     Question(&'static str),
     /// The authority gate refuses its question, and the lock cannot be overridden. A decision's attempt is recorded.
@@ -118,13 +118,34 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
     if again.outcome() == Outcome::Pass { Ok(Examined { verdict, records }) } else { Err(blocked(&again)) }
 }
 
-/// Checks a verdict against the grammar of a narrative answer. Returns the notice that it is shown with, if the answer is
-/// a narrative one. `locale` is the customer's.
+/// What a verdict needs if today's rules refuse its question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Approvals of the question that are valid at this time: the customer does not have the verdict.
+    Approvals(Timestamp),
+    /// Roles that may approve the question: the verdict was delivered.
+    Approvers,
+}
+
+impl Needs {
+    /// Whether the sale has what its verdict needs, beside roles that may approve the question.
+    fn are_met(self, cached: &CachedVerdict, sale: &Sale, code: &str) -> bool {
+        match self {
+            Self::Approvers => true,
+            Self::Approvals(now) => Query::parse(cached.query.as_str())
+                .is_ok_and(|query| sale.is_approved(&hash::query_hash(&query), code, now)),
+        }
+    }
+}
+
+/// Checks a verdict of `sale` against the grammar of a narrative answer. Returns the notice that it is shown with, if
+/// the answer is a narrative one.
 ///
 /// # Errors
-/// [`Refusal::Grammar`]; [`Refusal::Question`] if today's rules refuse the question and nobody may approve it, or
-/// [`Refusal::Locked`] if they lock it.
-pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<String>, Refusal> {
+/// [`Refusal::Grammar`]; [`Refusal::Question`] if today's rules refuse the question and what the verdict `needs` is
+/// missing; [`Refusal::Locked`] if they lock it.
+pub fn grammar(cached: &CachedVerdict, sale: &Sale, needs: Needs) -> Result<Option<String>, Refusal> {
+    let locale = sale.locale();
     let evaluation = match &cached.first {
         Some(first) => authority::evaluate_followup(&[&first.query], &cached.query, locale),
         None => authority::evaluate(&cached.query, locale),
@@ -133,8 +154,10 @@ pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<St
     if !evaluation.state().is_sold() && evaluation.human_lock() == HumanLock::Never {
         return Err(Refusal::Locked(code));
     }
-    // The question was answerable when its verdict was made: people with the required roles may have approved it.
-    let evaluation = if evaluation.state().is_sold() { Some(evaluation) } else { evaluation.approved() };
+    // The question was answerable when its verdict was made. That lets nobody release what today's rules refuse.
+    let is_sold = evaluation.state().is_sold();
+    let evaluation = if is_sold { Some(evaluation) } else { evaluation.approved() };
+    let evaluation = evaluation.filter(|_| is_sold || needs.are_met(cached, sale, code));
     let evaluation = evaluation.ok_or(Refusal::Question(code))?;
     evaluation.check_reply(&cached.verdict.texts().join("\n")).map_err(Refusal::Grammar)?;
     Ok(evaluation.notice())
@@ -144,9 +167,9 @@ pub fn grammar(cached: &CachedVerdict, locale: Option<&str>) -> Result<Option<St
 ///
 /// # Errors
 /// As [`grammar`].
-pub fn replaced(cached: CachedVerdict, locale: Option<&str>) -> Result<CachedVerdict, Refusal> {
+pub fn replaced(cached: CachedVerdict, sale: &Sale, needs: Needs) -> Result<CachedVerdict, Refusal> {
     let is_announced = cached.notice.as_deref().is_some_and(|notice| notice.starts_with(texts::REGENERATED_NOTICE));
-    let today = grammar(&cached, locale)?;
+    let today = grammar(&cached, sale, needs)?;
     let parts = [is_announced.then_some(texts::REGENERATED_NOTICE), today.as_deref()];
     let notice = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     Ok(CachedVerdict { notice: Some(notice).filter(|notice| !notice.is_empty()), ..cached })

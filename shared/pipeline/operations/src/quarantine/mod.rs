@@ -2,7 +2,8 @@
 //!
 //! Neither decision bypasses a check. An approved verdict passes today's filter, and a replaced one passes the
 //! crosscheck and gate 1 like a model's reply; both keep the grammar of a narrative answer, and neither releases a
-//! question that today's rules refuse to everybody. Gate 2 runs before the mail and the page in both cases.
+//! question that today's rules refuse and the required people have not approved. Gate 2 runs before the mail and the
+//! page in both cases.
 //! The file has more than 300 lines because every refusal of a decision is documented beside the check that makes it.
 
 pub mod examine;
@@ -16,7 +17,7 @@ use domain::{
     ports::{CacheEntry, Payments, Quarantine, Queue, QueueError, Submissions, Versioned},
     sale::{Decision, Fulfilment, NewVerdict},
 };
-use examine::{Held, Refusal};
+use examine::{Held, Needs, Refusal};
 use serde_json::Value;
 
 /// The ports of a decision about a held sale.
@@ -169,6 +170,19 @@ impl Case {
         }
     }
 
+    /// What the held verdict needs if today's rules refuse its question. If the customer has it by mail, no approval is
+    /// needed.
+    fn needs(&self, now: Timestamp) -> Needs {
+        let sale = &self.sale.value;
+        let is_mailed = matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again();
+        // The mail may have the verdict that a regenerated one replaced.
+        let is_regenerated = matches!(&self.entry, CacheEntry::Hit(cached) if cached.regen);
+        match self.gate {
+            Gate::BeforeDelivery if is_mailed && !is_regenerated => Needs::Approvers,
+            Gate::BeforeCache | Gate::BeforeDelivery => Needs::Approvals(now),
+        }
+    }
+
     /// Checks what is held by today's rules: the verdict to cache, if one is released, and the records of the checks.
     async fn examine(
         &self,
@@ -184,12 +198,8 @@ impl Case {
                 Ok((Some(self.cached(ports, examined.verdict, now).await?), examined.records))
             }
             (held, _) => {
-                let is_mailed = matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again();
-                // The mail may have the verdict that a regenerated one replaced.
-                if let CacheEntry::Hit(cached) = &self.entry
-                    && (!is_mailed || cached.regen)
-                {
-                    examine::grammar(cached, sale.locale())?;
+                if let (CacheEntry::Hit(cached), needs @ Needs::Approvals(_)) = (&self.entry, self.needs(now)) {
+                    examine::grammar(cached, sale, needs)?;
                 }
                 Ok((None, examine::delivery(&held, &self.entry, now)?))
             }
@@ -202,7 +212,7 @@ impl Case {
         let sale = &self.sale.value;
         if let (Gate::BeforeDelivery, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
             let cached = CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() };
-            return Ok(examine::replaced(cached, sale.locale())?);
+            return Ok(examine::replaced(cached, sale, self.needs(now))?);
         }
         let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
         let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);
@@ -211,7 +221,7 @@ impl Case {
             let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict.into()) };
             cached.first = Some(Box::new((*first).into()));
         }
-        cached.notice = examine::grammar(&cached, sale.locale())?;
+        cached.notice = examine::grammar(&cached, sale, self.needs(now))?;
         if let Some(compared) = sale.comparison(cached.verdict.verdict, now) {
             cached.mark_regenerated(&compared);
         }

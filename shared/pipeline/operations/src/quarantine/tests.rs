@@ -4,17 +4,22 @@
 
 use super::*;
 use crate::NotDone::Refused;
-use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
+use crate::testing::{
+    at, decisions, declined, journal, operator, people, sale, session, stored, whatever_breaks, world_with,
+};
 use domain::{
     Colour,
     mail::{Draft, Progress},
     money::Money,
+    sale::Declined,
     texts,
 };
 use serde_json::json;
 use testkit::{World, run, sale::WithField};
 
 const CLEAN: &str = "Sign the lease.";
+/// Two physicians or pharmacists may approve it.
+const METFORMIN: &str = "Should I stop taking metformin?";
 const BLOCKED: &str = "The CSDM says sign.";
 
 fn quick(summary: &str) -> Value {
@@ -49,6 +54,16 @@ fn cache(world: &World, summary: &str) {
     let query = Query::parse("Kept question?").unwrap();
     let cached = CachedVerdict::first(domain::Tier::Quick, &query, verdict, at(-300));
     world.state().cache.insert(session(), cached);
+}
+
+/// The sale after the required people approved this question at this second.
+fn approved(sale: Sale, question: &str, seconds: i64) -> Sale {
+    let declined = declined(people(2), false, -26 * 3600);
+    let reason = authority::evaluate(question, None).reason_code().to_owned();
+    let approved_at = Some(at(seconds));
+    let declined = declined.declined().map(|declined| Declined { reason, approved_at, ..declined.clone() });
+    let query_hash = hash::query_hash(&Query::parse(question).unwrap());
+    sale.with("declined", declined).with("query_hash", query_hash)
 }
 
 /// Makes this the question that the customer paid for.
@@ -281,9 +296,34 @@ fn a_question_that_nobody_may_approve_stays_held() {
             untouched(&world, &held_at_gate_1());
         }
     }
-    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &quick("Change it once a physician has agreed."))]);
-    ask(&world, "Should I stop taking metformin?");
-    run(approve_it(&world)).unwrap().unwrap();
+}
+
+/// What two people must approve, one person without a role does not release. A deployment may have made it so after the
+/// question was sold.
+#[test]
+fn a_question_that_people_may_approve_stays_held_until_they_have() {
+    let referring = quick("Change it once a physician has agreed.");
+    let approved_at = |seconds| approved(held_at_gate_1(), METFORMIN, seconds);
+    for (held, passes) in [
+        (held_at_gate_1(), false),
+        (approved_at(-150), true),
+        (approved_at(-150).with("query_hash", "another"), false),
+        (approved_at(-25 * 3600), false),
+    ] {
+        for decide in [true, false] {
+            let world = world_holding(held.clone(), &[payload(1, -100, &referring)]);
+            ask(&world, METFORMIN);
+            let decided = if decide { run(approve_it(&world)) } else { run(replace_it(&world, &referring)) };
+            match decided.unwrap() {
+                Ok(decided) => assert!(passes && decided == Decided::Freed),
+                Err(error) => {
+                    let is_refused = matches!(error, Refused(DecideError::Refused(Refusal::Question(_))));
+                    assert!(!passes && is_refused, "{error}");
+                    untouched(&world, &held);
+                }
+            }
+        }
+    }
 }
 
 /// The deployed rules may have changed since the verdict was made (Authority Governance, Appendix F).
@@ -309,19 +349,23 @@ fn a_question_that_is_locked_today_stays_held_and_each_attempt_is_on_record() {
 
 /// Before the mail and the page. What went by mail is with the customer; a regenerated verdict may not be what went.
 #[test]
-fn a_cached_verdict_whose_question_nobody_may_approve_stays_held_unless_it_was_mailed() {
+fn a_cached_verdict_whose_question_nobody_has_approved_stays_held_unless_it_was_mailed() {
     let question = "Can I mix bleach and ammonia to clean the shop?";
-    for (question, summary, sent, regen, passes) in [
-        (question, CLEAN, false, false, false),
-        (question, CLEAN, true, false, true),
-        (question, CLEAN, true, true, false),
-        ("Should I stop taking metformin?", "Change it once a physician has agreed.", false, false, true),
+    let referring = "Change it once a physician has agreed.";
+    for (question, summary, is_approved, sent, regen, passes) in [
+        (question, CLEAN, false, false, false, false),
+        (question, CLEAN, false, true, false, true),
+        (question, CLEAN, false, true, true, false),
+        (METFORMIN, referring, true, false, false, true),
+        (METFORMIN, referring, false, false, false, false),
+        (METFORMIN, referring, false, true, true, false),
         // The grammar is that of today too.
-        ("Should I stop taking metformin?", CLEAN, false, false, false),
-        ("Should I stop taking metformin?", CLEAN, true, true, false),
+        (METFORMIN, CLEAN, true, false, false, false),
+        (METFORMIN, CLEAN, true, true, true, false),
     ] {
         let mail = if sent { Mail::Sent { at: at(-400) } } else { Mail::Held };
         let held = held_at_gate_2().with("mail", mail);
+        let held = if is_approved { approved(held, question, -150) } else { held };
         let world = world_holding(held.clone(), &[payload(2, -100, &quick(summary))]);
         cache(&world, summary);
         let cached = world.state().cache[&session()].clone();
