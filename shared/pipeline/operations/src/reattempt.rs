@@ -6,10 +6,10 @@
 use crate::{Done, Operator, PartFailed, Refusals, authority_gate, replies};
 use audit::{Change, Context, Journal, hash};
 use domain::{
-    Sale, SessionId, Submission, Tier, Timestamp,
+    Query, Sale, SessionId, Submission, Tier, Timestamp,
     message::{Message, OrderedBy},
     ports::{Queue, Submissions, Versioned},
-    sale::{Declined, Fulfilment, NotApproved},
+    sale::{Declined, Fulfilment, HumanLock, NotApproved},
 };
 
 /// The ports of a second attempt.
@@ -96,10 +96,12 @@ async fn load(
 /// By the sale alone: whether a second attempt is possible, and its effect. The operator has `read` these replies
 /// (by [`replies::name`]).
 fn planned(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Result<Reattempt, ReattemptError> {
-    // A locked question that is handed in again is the same attempt as none.
-    let is_same = |submission: &Submission| sale.query_hash() == Some(hash::query_hash(&submission.query).as_str());
-    let is_about = |declined: &Declined| submission.is_none_or(|handed_in| declined.is_locked() && is_same(handed_in));
-    let declined = sale.declined().filter(|declined| is_about(declined));
+    // A locked question that is handed in again, in the same or in other words, is the same attempt as none. The text
+    // is evaluated before it is stored, so that a disclosure is not stored.
+    let is_no_other =
+        |declined: &Declined, handed_in: &Submission| declined.is_locked() && is_locked_too(sale, &handed_in.query);
+    let declined =
+        sale.declined().filter(|declined| submission.is_none_or(|handed_in| is_no_other(declined, handed_in)));
     // First: the attempt is recorded whatever became of the money, which goes back within minutes.
     if declined.is_some_and(Declined::is_locked) {
         return Err(ReattemptError::Locked);
@@ -135,6 +137,15 @@ fn planned(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Res
         | Fulfilment::InReview { .. }
         | Fulfilment::Erased { .. } => Err(ReattemptError::NotOpen),
     }
+}
+
+/// Whether a question is the one of the locked sale, or one that today's rules lock.
+fn is_locked_too(sale: &Sale, query: &Query) -> bool {
+    let is_locked_today = || {
+        let evaluation = authority::evaluate(query.as_str(), sale.locale());
+        !evaluation.state().is_sold() && evaluation.human_lock() == HumanLock::Never
+    };
+    sale.query_hash() == Some(hash::query_hash(query).as_str()) || is_locked_today()
 }
 
 /// Orders the verdict again: with the submission that the operator hands in, or with the one that Stripe has. The
@@ -192,7 +203,6 @@ mod tests {
     use crate::NotDone::Refused;
     use crate::testing::{at, decisions, journal, operator, sale, session, stored, whatever_breaks, world_with};
     use domain::{
-        Query,
         inbox::Reply,
         mail::{Mail, Progress},
         money::Money,

@@ -176,7 +176,7 @@ fn every_attempt_to_override_what_is_locked_is_refused_and_on_record() {
     }
 }
 
-/// Handing in the declined text again is no other question.
+/// Handing in the declined text again, or the same in other words, is no other question. Its text is not kept.
 #[test]
 fn a_locked_question_that_is_handed_in_again_is_refused_and_on_record() {
     let submission = |text: &str| Submission { tier: Tier::Quick, query: Query::parse(text).unwrap() };
@@ -184,6 +184,7 @@ fn a_locked_question_that_is_handed_in_again_is_refused_and_on_record() {
     let operator = Operator::parse("dana", None).unwrap();
     for (lock, handed_in, is_refused) in [
         (HumanLock::Never, &locked, true),
+        (HumanLock::Never, &submission("I want to end my life tonight"), true),
         (HumanLock::Never, &submission("Should I move?"), false),
         (people(2), &locked, false),
     ] {
