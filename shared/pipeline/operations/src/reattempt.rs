@@ -9,7 +9,7 @@ use domain::{
     Query, Sale, SessionId, Submission, Tier, Timestamp,
     message::{Message, OrderedBy},
     ports::{Queue, Submissions, Versioned},
-    sale::{Declined, Fulfilment, HumanLock, NotApproved},
+    sale::{Declined, Fulfilment, NotApproved},
 };
 
 /// The ports of a second attempt.
@@ -141,10 +141,7 @@ fn planned(sale: &Sale, submission: Option<&Submission>, read: &[String]) -> Res
 
 /// Whether a question is the one of the locked sale, or one that today's rules lock.
 fn is_locked_too(sale: &Sale, query: &Query) -> bool {
-    let is_locked_today = || {
-        let evaluation = authority::evaluate(query.as_str(), sale.locale());
-        !evaluation.state().is_sold() && evaluation.human_lock() == HumanLock::Never
-    };
+    let is_locked_today = || authority::evaluate(query.as_str(), sale.locale()).override_prohibited();
     sale.query_hash() == Some(hash::query_hash(query).as_str()) || is_locked_today()
 }
 

@@ -3,7 +3,7 @@
 use audit::{Record, hash};
 use authority::ReplyProblem;
 use crosscheck::constants::PHI;
-use domain::{CachedVerdict, Query, Sale, Tier, Timestamp, Verdict, ports::CacheEntry, sale::HumanLock, texts};
+use domain::{CachedVerdict, Query, Sale, Tier, Timestamp, Verdict, ports::CacheEntry, texts};
 use filter::Outcome;
 use gates::Gate;
 use serde::Deserialize;
@@ -151,7 +151,7 @@ pub fn grammar(cached: &CachedVerdict, sale: &Sale, needs: Needs) -> Result<Opti
         None => authority::evaluate(&cached.query, locale),
     };
     let code = evaluation.reason_code();
-    if !evaluation.state().is_sold() && evaluation.human_lock() == HumanLock::Never {
+    if evaluation.override_prohibited() {
         return Err(Refusal::Locked(code));
     }
     // The question was answerable when its verdict was made. That lets nobody release what today's rules refuse.
