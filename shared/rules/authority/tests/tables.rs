@@ -114,12 +114,12 @@ fn a_positive_answer_beside_a_negation_counts() {
             "Is the vaccine fridge reading of 6 C from sensor TH-204 at 10:42, calibrated until June, valid or not? The chain of custody is intact.",
         ),
         (
-            "root_cause",
-            "The freezer had a temperature excursion overnight. Can I release the batch? QA acknowledged it, the root cause was a door that did not close and the corrective action was a new gasket.",
+            "documented_response",
+            "The freezer had a temperature excursion overnight. Can I release the batch? The root cause was a door that did not close and the corrective action was a new gasket.",
         ),
         (
-            "corrective_action",
-            "The freezer had a temperature excursion overnight. Can I release the batch or not? QA acknowledged it, the root cause was a door left open, and the door was repaired.",
+            "documented_response",
+            "The freezer had a temperature excursion overnight. Can I release the batch or not? QA acknowledged it, and the root cause was a door left open.",
         ),
     ] {
         let evaluation = evaluate(text, None);
@@ -160,7 +160,7 @@ fn a_question_does_not_answer_itself() {
         ("reading_timestamp", "Is the freezer reading of -18 C reliable enough to release the batch on Monday?"),
         ("sensor_id", "Is the freezer reading of -18 C reliable enough to release batch number 7?"),
         (
-            "root_cause",
+            "documented_response",
             "The logger reported a temperature excursion, and it was logged overnight. Can I release the batch?",
         ),
     ] {
