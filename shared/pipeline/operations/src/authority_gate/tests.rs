@@ -186,8 +186,6 @@ fn a_locked_question_that_is_handed_in_again_is_refused_and_on_record() {
         (HumanLock::Never, &locked, true),
         (HumanLock::Never, &submission("I want to end my life tonight"), true),
         (HumanLock::Never, &submission("Should I move?"), false),
-        // Only a fact is missing.
-        (HumanLock::Never, &submission("Should our app collect location data from kids under 13?"), false),
         (people(2), &locked, false),
     ] {
         let world = declined(lock);

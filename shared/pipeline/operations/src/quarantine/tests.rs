@@ -347,19 +347,6 @@ fn a_question_that_is_locked_today_stays_held_and_each_attempt_is_on_record() {
     assert!(state.queue.is_empty() && !state.cache.contains_key(&session()));
 }
 
-/// No approval lifts it, but that is no lock: the customer can state the fact.
-#[test]
-fn a_question_that_lacks_a_fact_today_stays_held_and_no_override_is_on_record() {
-    let clean = quick(CLEAN);
-    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &clean)]);
-    ask(&world, "Should our app collect location data from kids under 13?");
-    for decided in [run(approve_it(&world)), run(replace_it(&world, &clean))] {
-        let error = decided.unwrap().unwrap_err();
-        assert!(matches!(error, Refused(DecideError::Refused(Refusal::Question(_)))), "{error}");
-    }
-    untouched(&world, &held_at_gate_1());
-}
-
 /// Before the mail and the page. What went by mail is with the customer; a regenerated verdict may not be what went.
 #[test]
 fn a_cached_verdict_whose_question_nobody_has_approved_stays_held_unless_it_was_mailed() {

@@ -15,6 +15,9 @@ const MOST_MATCHES: usize = 32;
 /// The distance in words around a match within which no concept of `apart_from` may occur.
 const APART: usize = 6;
 
+/// The distance of two words with a line break between them; the end of a sentence makes it larger.
+const LINE_BREAK: u32 = 2;
+
 /// A mapping that applies, with its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fired {
@@ -166,9 +169,10 @@ impl Match {
         anchor || (self.start < one.end && one.end <= self.end)
     }
 
-    /// Whether every end of a sentence in this match of an exception is in the match too.
+    /// Whether every end of a sentence in this match of an exception is in the match too. A line break ends none.
     fn is_of_its_sentences(&self, one: &Match, hits: &Hits) -> bool {
-        (self.start..self.end - 1).all(|token| goes_on(hits, token) || (one.start <= token && token + 1 < one.end))
+        let goes_on = |token: usize| distance(hits, token) <= LINE_BREAK;
+        (self.start..self.end - 1).all(|token| goes_on(token) || (one.start <= token && token + 1 < one.end))
     }
 }
 
@@ -275,9 +279,14 @@ fn is_apart(hits: &Hits, mapping: &Mapping, one: &Match) -> bool {
     !contains(mapping.apart_from, hits.starting(from, until))
 }
 
-/// Whether no sentence ends between a token and the next one.
+/// The distance of a token to the next one.
+fn distance(hits: &Hits, token: usize) -> u32 {
+    hits.tokens[token + 1].position.saturating_sub(hits.tokens[token].position)
+}
+
+/// Whether neither a sentence nor a line ends between a token and the next one.
 fn goes_on(hits: &Hits, token: usize) -> bool {
-    hits.tokens[token + 1].position.saturating_sub(hits.tokens[token].position) <= 1
+    distance(hits, token) <= 1
 }
 
 /// The tokens of the sentence of a match, within these limits.
@@ -300,14 +309,16 @@ fn around(hits: &Hits, start: usize, end: usize) -> (usize, usize) {
 
 /// Whether an exception covers the most specific element of a match, or its last one. Exceptions elsewhere do not
 /// count: a harmless idiom beside a question does not make the question harmless. Nor does an exception that needs a word
-/// of another sentence, unless the match itself extends over both.
+/// of another sentence, unless the match itself extends over both. An exception of a value denies it, wherever it stands.
 fn is_excepted(chains: &Chains<'_>, mapping: &Mapping, one: &Match) -> bool {
     exceptions(mapping).any(|number| {
         let exception = &PATTERNS[usize::from(number)];
         chains.hits.has_all(exception) && {
             let mut excepted = chains.excepted.borrow_mut();
             let matches = excepted.entry(number).or_insert_with(|| matches(chains, exception));
-            matches.iter().any(|exception| exception.covers(one) && exception.is_of_its_sentences(one, chains.hits))
+            let is_value = mapping.treatment == NO_TREATMENT;
+            let counts = |it: &Match| it.covers(one) && (is_value || it.is_of_its_sentences(one, chains.hits));
+            matches.iter().any(counts)
         }
     })
 }
