@@ -1,5 +1,5 @@
-//! Verdicts that are restored to the cache from the archive for a page. The commit of the restoration leaves the
-//! emptied outbox to a later one. Whatever the page shows, no published record waits in the stored sale.
+//! Verdicts that are restored to the cache from the archive for a page. Whatever the page shows then, no published
+//! record waits in the stored sale.
 
 use crate::{
     samples::{quick, strategy},

@@ -143,14 +143,11 @@ impl Retrieval<'_> {
             }
             // The customer has the verdict already, and an operator decides about it (infra/decisions/second-look.md).
             None if sale.value.keeps_page() => {}
-            None => return self.hold(sale, &cached, &gate, found).await,
+            None => return self.hold(sale, &cached, &gate).await,
         }
         let followup = match self.followup(&sale.value).await {
             Ok(followup) => followup,
-            Err(error) => {
-                self.settle(sale, found).await;
-                return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await;
-            }
+            Err(error) => return self.unavailable("CACHE_READ", &telemetry::chain(&error)).await,
         };
         let shown = self.verdict(&cached, sale.value.refunded_at(), followup);
         match self.record_retrieval(sale, &gate, found).await {
@@ -255,13 +252,7 @@ impl Retrieval<'_> {
     ) -> Result<(), CommitError> {
         let filtered_by = (gate.term_count() > 0).then(gates::list_version);
         let record = |sale: &mut Sale, now| {
-            let Ok(event) = sale.serve(filtered_by) else {
-                return match found {
-                    Found::Cached => Change::nothing(()),
-                    // The commit of the restoration is unsettled: this one saves its emptied outbox.
-                    Found::Archived => Change::save(()),
-                };
-            };
+            let Ok(event) = sale.serve(filtered_by) else { return Change::nothing(()) };
             let filtered = filtered_by.map(|_| gate.record(now, self.asked_at));
             match found {
                 Found::Cached => Change::of(&event, &Context::new(now, self.asked_at).with_evidence(filtered), ()),
@@ -274,11 +265,10 @@ impl Retrieval<'_> {
     }
 
     /// Gate 2 found a term that gate 1 let through: the verdict is held, on the page and in the mail.
-    async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run, found: Found) -> Shown {
+    async fn hold(&self, sale: Versioned<Sale>, cached: &CachedVerdict, gate: &gates::Run) -> Shown {
         let now = self.now();
         let payload = gate.held_payload(&self.session_id, Some(cached.tier), now, &json!(cached.verdict));
         if let Err(error) = self.ports.quarantine.hold(&self.session_id, now, &payload).await {
-            self.settle(sale, found).await;
             // Fail closed: nothing is shown, and the next request tries again (content filter GAP-L).
             return self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await;
         }
@@ -291,13 +281,6 @@ impl Retrieval<'_> {
         match self.ports.journal.commit(sale, hold).await {
             Ok(held) => replies::in_review(&held.settle().await.0.value),
             Err(error) => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
-        }
-    }
-
-    /// Ends the request for a verdict that is not served after all: a restoration left its commit to the retrieval's.
-    async fn settle(&self, sale: Versioned<Sale>, found: Found) {
-        if found == Found::Archived {
-            self.ports.journal.settle(sale).await;
         }
     }
 
@@ -320,7 +303,7 @@ impl Retrieval<'_> {
             (Change::of(&event, &context, ()), Some(Box::new(cached.clone())))
         };
         match self.ports.journal.commit_with_verdict(sale, put_back).await {
-            Ok(restored) => self.serve(restored.unsettled().0, cached, Found::Archived).await,
+            Ok(restored) => self.serve(restored.settle().await.0, cached, Found::Archived).await,
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,
         }
     }

@@ -68,15 +68,12 @@ pub(crate) async fn announce(ports: Ports<'_>, notice: &Notice) -> Result<Handle
     };
     let email_tag = session.email.as_ref().map(|address| audit_key.email_tag(address));
     let record = |sale: &mut Sale, now| record_drop(sale, &session, unusable, email_tag.as_deref(), notice, now);
-    let (sale, open) = journal.commit(sale, record).await?.settle_unless(|_, open| *open).await;
+    let (sale, open) = journal.commit(sale, record).await?.settle().await;
     if !open {
         return Ok(Handled::Done);
     }
     let mail = Message::mail(notice.session_id.clone(), journal.clock.now(), Letter::SilentDrop);
-    if let Err(error) = ports.mails.send(&mail).await {
-        journal.settle(sale).await;
-        return Err(error.into());
-    }
+    ports.mails.send(&mail).await?;
     let ordered = |sale: &mut Sale, _| Change::saved(sale.notice_ordered());
     journal.commit(sale, ordered).await?.settle().await;
     Ok(Handled::Done)

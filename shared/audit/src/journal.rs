@@ -269,8 +269,8 @@ impl<J: Journaled, T> Committed<J, T> {
     }
 
     /// Leaves the end to a later commit of the same step: that one saves the emptied outbox with its own change. Only
-    /// allowed where such a commit follows whenever this one saved something; where the step fails before it,
-    /// [`crate::StreamJournal::settle`] ends the step, or the next step publishes again.
+    /// allowed where such a commit follows whenever this one saved something. If the step fails before it, the next step
+    /// publishes again.
     pub fn unsettled(self) -> (Versioned<J::State>, T) {
         (self.state, self.answer)
     }
@@ -336,7 +336,7 @@ pub(crate) async fn flush<J: Journaled>(journal: &J, state: &mut Versioned<J::St
 }
 
 /// Saves the emptied outbox, if there was one.
-pub(crate) async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_outbox: bool) {
+async fn settle<J: Journaled>(journal: &J, state: &mut Versioned<J::State>, had_outbox: bool) {
     // After a conflict, the other process publishes; after a failure, the next step publishes again.
     if had_outbox
         && J::is_worth_settling(&mut state.value)

@@ -70,12 +70,6 @@ impl<'a, P: StreamStore + ?Sized> StreamJournal<'a, P> {
         journal::commit(*self, state, |state: &mut P::State, now| (decide(state, now), None)).await
     }
 
-    /// Ends a step that left a commit unsettled ([`Committed::unsettled`]) and failed before the next one: saves the
-    /// emptied outbox.
-    pub async fn settle(&self, mut state: Versioned<P::State>) {
-        journal::settle(self, &mut state, true).await;
-    }
-
     /// Publishes what an earlier step could not; used by steps that find no work.
     pub async fn flush(&self, mut state: Versioned<P::State>) -> Versioned<P::State> {
         journal::flush(self, &mut state).await;

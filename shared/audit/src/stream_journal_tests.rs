@@ -87,19 +87,6 @@ fn the_end_of_a_commit_may_be_left_to_a_later_one() {
 }
 
 #[test]
-fn a_step_that_ends_before_its_later_commit_saves_an_outbox_that_is_empty_now() {
-    let recorded = |_: &mut Account, now| Change::recorded(vec![record(now)], ());
-    for (plan, is_published) in [(Plan::none(), true), (Plan::none().whenever("log.publish", Fault::Fail), false)] {
-        let world = World::default();
-        world.plan(plan);
-        let (account, ()) = run(journal(&world).commit(stored(&world), recorded)).unwrap().unwrap().unsettled();
-        assert!(!stored(&world).value.trail().is_published());
-        run(journal(&world).settle(account)).unwrap();
-        assert_eq!(stored(&world).value.trail().is_published(), is_published);
-    }
-}
-
-#[test]
 fn a_long_outbox_is_published_before_anything_is_decided() {
     for (waiting, published) in [(Account::MOST_WAITING, 0), (Account::MOST_WAITING + 1, Account::MOST_WAITING + 1)] {
         let world = World::default();

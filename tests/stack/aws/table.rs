@@ -81,8 +81,10 @@ impl Aws {
 
     /// Removes an item of a session from the table.
     pub(crate) async fn remove_item(&self, session: &str, sort: &str) {
-        let key = [("pk", format!("SESSION#{session}")), ("sk", sort.to_owned())];
-        let key = HashMap::from(key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))));
+        self.delete_row(key(&format!("SESSION#{session}"), sort)).await;
+    }
+
+    async fn delete_row(&self, key: HashMap<String, AttributeValue>) {
         let delete = self.dynamodb.delete_item().table_name(self.output("TableName")).set_key(Some(key));
         delete.send().await.expect("no such item any more");
     }
@@ -177,9 +179,7 @@ impl Aws {
         let query = self.dynamodb.query().table_name(table).key_condition_expression("pk = :pk");
         let query = query.expression_attribute_values(":pk", AttributeValue::S("ALERT#storms".to_owned()));
         for item in query.send().await.expect("storms").items.unwrap_or_default() {
-            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
-            let delete = self.dynamodb.delete_item().table_name(table).set_key(Some(HashMap::from(key)));
-            delete.send().await.expect("no storm");
+            self.delete_row(key_of(&item)).await;
         }
     }
 
@@ -190,8 +190,7 @@ impl Aws {
         let mut open = self.dynamodb.scan().table_name(table).index_name("open").into_paginator().items().send();
         while let Some(item) = open.next().await {
             let item = item.expect("the index can be read");
-            let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
-            let update = self.dynamodb.update_item().table_name(table).set_key(Some(HashMap::from(key)));
+            let update = self.dynamodb.update_item().table_name(table).set_key(Some(key_of(&item)));
             let update = update.update_expression("REMOVE #open, due").expression_attribute_names("#open", "open");
             update.send().await.expect("an item on no list");
         }
@@ -202,10 +201,7 @@ impl Aws {
         let models = self.output("GeminiModels").split(',').map(str::trim);
         let of_model = |model: &str| [model.to_owned(), format!("chat/{model}"), format!("toll/{model}")];
         for circuit in models.flat_map(of_model).chain(["mailbox".to_owned()]) {
-            let key = [("pk", format!("BREAKER#{circuit}")), ("sk", "BREAKER".to_owned())];
-            let key = HashMap::from(key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))));
-            let delete = self.dynamodb.delete_item().table_name(self.output("TableName")).set_key(Some(key));
-            delete.send().await.expect("no circuit");
+            self.delete_row(key(&format!("BREAKER#{circuit}"), "BREAKER")).await;
         }
     }
 
@@ -218,6 +214,17 @@ impl Aws {
         }
         items
     }
+}
+
+/// The key of an item.
+fn key(partition: &str, sort: &str) -> HashMap<String, AttributeValue> {
+    let parts = [("pk", partition), ("sk", sort)];
+    parts.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned()))).into()
+}
+
+/// The key of a read item.
+fn key_of(item: &HashMap<String, AttributeValue>) -> HashMap<String, AttributeValue> {
+    ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone())).into()
 }
 
 /// Writes a document into an item as the functions do: with the next version and another writer's token. A function that

@@ -47,7 +47,7 @@ async fn a_sale_and_its_verdict_are_read_at_one_moment() {
     let found = read(json!({ "Item": item("VERDICT", &verdict) }));
     let cases = [
         (vec![found.clone()], true),
-        // The transaction is still writing: it is waited for, and nobody is alerted.
+        // The transaction is still writing: the read is repeated, without an alert.
         (vec![met, found], true),
         (vec![read(json!({}))], false),
     ];

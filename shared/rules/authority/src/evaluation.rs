@@ -110,8 +110,7 @@ fn worst_reading(text: &str) -> (Decision, Read) {
         if decision.outcome.state() == State::Unresolvable {
             continue;
         }
-        let rank = |decision: &Decision| (decision.outcome.is_locked(), decision.outcome.state());
-        if rank(&decision) > rank(&worst.0) {
+        if decision.rank() > worst.0.rank() {
             worst = (decision, reading);
         }
     }

@@ -154,7 +154,7 @@ pub fn grammar(cached: &CachedVerdict, sale: &Sale, needs: Needs) -> Result<Opti
     if evaluation.override_prohibited() {
         return Err(Refusal::Locked(code));
     }
-    // The question was answerable when its verdict was made. That lets nobody release what today's rules refuse.
+    // Today's rules decide, although the question could be answered when its verdict was made.
     let is_sold = evaluation.state().is_sold();
     let evaluation = if is_sold { Some(evaluation) } else { evaluation.approved() };
     let evaluation = evaluation.filter(|_| is_sold || needs.are_met(cached, sale, code));

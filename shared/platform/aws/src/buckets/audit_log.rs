@@ -40,8 +40,8 @@ impl S3AuditLog {
         }
     }
 
-    /// Counts a record that is in the log. Nobody knows whether the process that wrote it lived to count it, so a record
-    /// that was there already counts too: an alarm must not miss one. Only a function's output becomes metrics;
+    /// Counts a record that is in the log. A record that was there already counts too, because the process that wrote it
+    /// may have ended before it counted: an alarm must not miss one. Only a function's output becomes metrics;
     /// elsewhere an alert takes the place of the alarm that operators must see at once.
     async fn count(&self, step: Step<'_>, measurements: &[Measurement]) {
         let connection = &self.0.connection;

@@ -118,6 +118,21 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
+    /// How severe it is: a locked outcome is more severe than every other.
+    pub(crate) fn rank(&self) -> (bool, State) {
+        (self.outcome.is_locked(), self.outcome.state())
+    }
+
+    /// The more severe of two decisions about one text; this one if they are equal. A danger that either names stays
+    /// named, with its sources of help.
+    fn or_more_severe(self, other: Self) -> Self {
+        let (mut worst, lesser) = if other.rank() > self.rank() { (other, self) } else { (self, other) };
+        worst.is_crisis |= lesser.is_crisis;
+        worst.is_emergency |= lesser.is_emergency;
+        add(&mut worst.resources, &lesser.resources);
+        worst
+    }
+
     fn nothing() -> Self {
         Self {
             outcome: Outcome::AUTHORIZED,
@@ -187,21 +202,16 @@ pub(crate) fn decide(reading: &str) -> Decision {
         return Decision { outcome: Outcome::open(State::Unresolvable), reason: "no_question", ..Decision::nothing() };
     }
     let Some((from, behind)) = marker(reading) else { return decide_trusting(reading, reading.len()) };
-    let rank = |decision: &Decision| (decision.outcome.is_locked(), decision.outcome.state());
-    let mut worst = decide_trusting(reading, from);
-    let believed = decide_trusting(reading, reading.len());
-    if rank(&believed) > rank(&worst) {
-        worst = believed;
-    }
+    let worst = decide_trusting(reading, from).or_more_severe(decide_trusting(reading, reading.len()));
     let mut alone = decide_trusting(&reading[behind..], reading.len() - behind);
-    if alone.outcome.state() == State::Blocked && rank(&alone) > rank(&worst) {
-        for value in &mut alone.values {
-            value.start += behind;
-            value.end += behind;
-        }
-        worst = alone;
+    if alone.outcome.state() != State::Blocked {
+        return worst;
     }
-    worst
+    for value in &mut alone.values {
+        value.start += behind;
+        value.end += behind;
+    }
+    worst.or_more_severe(alone)
 }
 
 /// Decides about one reading whose part from `untrusted_from` supplies no state.
@@ -212,7 +222,7 @@ fn decide_trusting(reading: &str, untrusted_from: usize) -> Decision {
     confirm(&features, &mut fired);
     let by_rules = combine(reading, &hits, &fired);
     // What a rule found is more specific than a sum, and its approvers remain.
-    let before = Some((by_rules.outcome.is_locked(), by_rules.outcome.state()));
+    let before = Some(by_rules.rank());
     let mut by_weights = fitted(&hits.tokens, &features, |mapping| severity(mapping) > before);
     let state = |one: &Fired| severity(one.mapping).map(|(_, state)| state);
     let worst = by_weights.iter().map(state).max().flatten();
@@ -349,7 +359,7 @@ fn raise(decision: &mut Decision, word: &Word) {
     let is_high_stakes = matches!(word.rule, Rule::HighStakes(_));
     let Word { domain, state, locked, .. } = *word;
     let outcome = if locked { Outcome::locked() } else { Outcome::open(state) };
-    let before = (decision.outcome.is_locked(), decision.outcome.state());
+    let before = decision.rank();
     let comes_first = match decision.domain {
         None => true,
         Some(known) if known == domain => is_high_stakes && !decision.by_high_stakes,

@@ -214,8 +214,9 @@ fn near_each_other(candidates: &Candidates<'_>) -> Vec<Match> {
         let mut places = vec![anchor];
         // First within the anchor's sentence: a word of another sentence would bring that sentence into the match, and
         // with it the words that make a match harmless.
-        let own = sentence(hits, anchor, (from, until));
-        if place_rest(candidates, 0, own, &mut places) || place_rest(candidates, 0, (from, until), &mut places) {
+        let (window, own) = ((from, until), sentence(hits, anchor, (from, until)));
+        let mut found_within = |within| place_rest(candidates, 0, within, &mut places);
+        if found_within(own) || (own != window && found_within(window)) {
             let start = places.iter().map(|place| place.0).min().unwrap_or(anchor.0);
             let end = places.iter().map(|place| place.1).max().unwrap_or(anchor.1);
             found.push(Match { start, end, anchor });

@@ -1,8 +1,8 @@
 //! Finds the part of a text that cannot supply state because it claims to come from a tool, a system or an oracle.
 //!
 //! A value of an axis counts if the customer states it. A pasted trace is neither the customer's statement nor an
-//! oracle's answer ("Tool Output Injection"), so no value after its marker is bound. It can still be a reason for a
-//! more severe outcome.
+//! oracle's answer ("Tool Output Injection"), so no value after its marker makes the outcome less severe. It can still
+//! make it more severe.
 
 /// The markers that begin with a byte.
 fn markers(first: u8) -> &'static [&'static str] {
