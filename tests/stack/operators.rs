@@ -61,6 +61,9 @@ pub(crate) async fn assert_bound(world: &World, action: &str) {
     for category in ["schema", "constraint", "data_sample"] {
         assert_eq!(evidence["evidence"][category]["fingerprint"].as_str().map(str::len), Some(64), "{decision}");
     }
+    for category in ["external_source", "state_snapshot"] {
+        assert_eq!(evidence["evidence"][category], json!({ "reason": "not_needed" }), "{decision}");
+    }
 }
 
 pub(crate) async fn mailed_once(world: &World, sale: &Sale) {

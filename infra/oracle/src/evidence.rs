@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOperation};
+use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOperation, ReasonCode};
 use domain::{Operator, SessionId, ports::SaleStore};
 use serde_json::{Value, json};
 
@@ -68,7 +68,11 @@ impl Observed<'_> {
             (Category::Constraint, constraint, self.rules.join("; ")),
             (Category::DataSample, sample, format!("{count} of {}", self.store)),
         ];
-        let mut evidence = BTreeMap::new();
+        // The command decides by the stored items alone.
+        let mut evidence = BTreeMap::from([
+            (Category::ExternalSource, Evidence::absent(ReasonCode::NotNeeded)),
+            (Category::StateSnapshot, Evidence::absent(ReasonCode::NotNeeded)),
+        ]);
         for (category, observation, summary) in observations {
             evidence.insert(category, Evidence::observe(category, &observation, &summary)?);
         }
@@ -125,6 +129,9 @@ mod tests {
         assert_eq!(bound["operation"], "correct");
         for category in ["schema", "constraint", "data_sample"] {
             assert_eq!(bound["evidence"][category]["fingerprint"].as_str().unwrap().len(), 64, "{category}");
+        }
+        for category in ["external_source", "state_snapshot"] {
+            assert_eq!(bound["evidence"][category], json!({ "reason": "not_needed" }));
         }
         assert!(!bound.to_string().contains("cs_live_secret"), "{bound}");
         let other = bind(vec![json!({ "session": "cs_live_secret", "version": 4, "verdict": null })]);

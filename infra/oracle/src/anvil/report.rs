@@ -155,15 +155,15 @@ fn verdict(html: &mut String, entry: &Entry, is_newest: bool) {
     html.push_str(
         "<details><summary>Evidence</summary><table><thead><tr><th>Form of<th>What was observed<th>Fingerprint</thead><tbody>",
     );
-    for (category, bound) in entry.evidence["evidence"].as_object().into_iter().flatten() {
-        let of = |name: &str| escaped(bound[name].as_str().unwrap_or_default());
-        let _ = write!(
-            html,
-            "<tr><td>{}<td>{}<td><code>{}</code>",
-            escaped(&category.replace('_', " ")),
-            of("summary"),
-            of("fingerprint").get(..12).unwrap_or_default()
-        );
+    for (category, evidence) in entry.evidence["evidence"].as_object().into_iter().flatten() {
+        let of = |name: &str| escaped(evidence[name].as_str().unwrap_or_default());
+        let category = escaped(&category.replace('_', " "));
+        let _ = match of("fingerprint").get(..12) {
+            Some(fingerprint) => {
+                write!(html, "<tr><td>{category}<td>{}<td><code>{fingerprint}</code>", of("summary"))
+            }
+            None => write!(html, "<tr><td>{category}<td>{}<td>", of("reason").replace('_', " ")),
+        };
     }
     html.push_str("</tbody></table></details></section>\n");
 }
@@ -278,7 +278,8 @@ mod tests {
             let text = format!(
                 r#"{{"at":"2026-11-{day:02}T10:00:00.000Z","subject":"<b>the forge</b>","verdict":"GREEN","text":"Verdict: GREEN.",
                 "kernels":{{"phi_zeta":{value}}},"reasons":[{{"effect":"sound","text":"Φζ {value}."}}],
-                "evidence":{{"evidence":{{"schema":{{"summary":"s","fingerprint":"{}"}}}}}}}}"#,
+                "evidence":{{"evidence":{{"constraint":{{"reason":"not_applicable"}},
+                "schema":{{"summary":"s","fingerprint":"{}"}}}}}}}}"#,
                 "a".repeat(64)
             );
             serde_json::from_str(&text).unwrap()
@@ -297,6 +298,7 @@ mod tests {
             html.contains("Not measured: Ψχ ≤ 0.15, ΔΓ ≤ 0.1, ΩQ ≥ 0.85, λ_c ≤ 0.15.") && html.contains("3 verdicts")
         );
         assert!(html.contains(">0.974</text>") && html.contains("<code>aaaaaaaaaaaa</code>"));
+        assert!(html.contains("<td>constraint<td>not applicable<td>"));
         assert!(!html.contains("<script") && !html.contains("http"));
     }
 

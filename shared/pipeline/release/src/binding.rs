@@ -2,7 +2,7 @@
 //! computed from data, so the authority gate's operation is `calculate`.
 
 use anvil_rules::Kernel;
-use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOperation};
+use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOperation, ReasonCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -27,7 +27,11 @@ pub fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingE
         (Category::DataSample, sample, format!("{rows} observations, {} not made", missing.len())),
         (Category::StateSnapshot, state, "the values at the moment of the verdict".to_owned()),
     ];
-    let mut evidence = BTreeMap::new();
+    // A calculation changes no data, and the values are what the caller observed: no source is asked for this one.
+    let mut evidence = BTreeMap::from([
+        (Category::Constraint, Evidence::absent(ReasonCode::NotApplicable)),
+        (Category::ExternalSource, Evidence::absent(ReasonCode::NotNeeded)),
+    ]);
     for (category, observation, summary) in observations {
         evidence.insert(category, Evidence::observe(category, &observation, &summary)?);
     }
@@ -47,6 +51,8 @@ mod tests {
         };
         let bound = of(r#"{"loss":0.378}"#);
         assert_eq!(bound["operation"], "calculate");
+        assert_eq!(bound["evidence"]["constraint"], json!({ "reason": "not_applicable" }));
+        assert_eq!(bound["evidence"]["external_source"], json!({ "reason": "not_needed" }));
         let fingerprint = |value: &Value| value["evidence"]["data_sample"]["fingerprint"].as_str().unwrap().to_owned();
         assert_eq!(fingerprint(&bound).len(), 64);
         assert_eq!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.378,"pairs":null}"#)));

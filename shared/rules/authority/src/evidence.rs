@@ -33,6 +33,10 @@ pub enum Category {
 }
 
 impl Category {
+    /// All categories.
+    pub const ALL: [Self; 5] =
+        [Self::Schema, Self::DataSample, Self::ExternalSource, Self::Constraint, Self::StateSnapshot];
+
     /// Required fields of an observation of this category ("Minimum Binding Depth"): one field of each group.
     const fn depth(self) -> &'static [&'static [&'static str]] {
         match self {
@@ -296,7 +300,8 @@ fn canonical(value: &Value) -> Vec<u8> {
     sorted(value).to_string().into_bytes()
 }
 
-/// Proves that evidence was observed before a proposal. Exists only if the operation's required evidence is bound.
+/// Proves that evidence was observed before a proposal. Exists only if the operation's required evidence is bound, and
+/// every other category is bound or has a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EvidenceBinding {
     operation: Operation,
@@ -316,7 +321,8 @@ impl EvidenceBinding {
     /// Binds the evidence of an operation.
     ///
     /// # Errors
-    /// Authority Governance, EB-021 for an unbound required category. An annotation needs [`Self::for_annotation`].
+    /// Authority Governance, EB-021 for an unbound required category, and EB-013 for another one that is left out. An
+    /// annotation needs [`Self::for_annotation`].
     pub fn new(operation: Operation, evidence: BTreeMap<Category, Evidence>) -> Result<Self, BindingError> {
         if operation == Operation::Annotate {
             return Err(BindingError::Annotation);
@@ -327,7 +333,8 @@ impl EvidenceBinding {
     /// Binds an annotation to its instruction and its source data.
     ///
     /// # Errors
-    /// Authority Governance, EB-021, and [`BindingError::Annotation`] if the instruction or the source is empty.
+    /// Authority Governance, EB-013 and EB-021, and [`BindingError::Annotation`] if the instruction or the source is
+    /// empty.
     pub fn for_annotation(
         evidence: BTreeMap<Category, Evidence>,
         instruction: &str,
@@ -352,6 +359,9 @@ impl EvidenceBinding {
             if !matches!(evidence.get(category), Some(Evidence::Bound(_))) {
                 return Err(BindingError::NotBound { operation, category: *category });
             }
+        }
+        if let Some(left_out) = Category::ALL.into_iter().find(|category| !evidence.contains_key(category)) {
+            return Err(BindingError::Reason(left_out));
         }
         Ok(Self { operation, evidence, annotation })
     }

@@ -18,17 +18,20 @@ fn observed(category: Category) -> Value {
     }
 }
 
-const ALL: [Category; 5] =
-    [Category::Schema, Category::Constraint, Category::DataSample, Category::StateSnapshot, Category::ExternalSource];
-
 fn bound(categories: &[Category]) -> BTreeMap<Category, Evidence> {
     let bind = |category: &Category| (*category, Evidence::observe(*category, &observed(*category), "seen").unwrap());
     categories.iter().map(bind).collect()
 }
 
+/// The other categories are not bound, for a reason.
+fn bound_alone(categories: &[Category]) -> BTreeMap<Category, Evidence> {
+    let absent = Category::ALL.map(|category| (category, Evidence::absent(ReasonCode::NotNeeded)));
+    absent.into_iter().chain(bound(categories)).collect()
+}
+
 #[test]
 fn each_category_needs_its_minimum_depth() {
-    for category in ALL {
+    for category in Category::ALL {
         let whole = observed(category);
         for field in whole.as_object().unwrap().keys() {
             let mut shallow = whole.clone();
@@ -42,15 +45,26 @@ fn each_category_needs_its_minimum_depth() {
 #[test]
 fn each_operation_needs_its_categories() {
     for operation in [Operation::Migrate, Operation::Correct, Operation::Calculate, Operation::BoundsEngine] {
-        EvidenceBinding::new(operation, bound(operation.required())).unwrap();
+        EvidenceBinding::new(operation, bound_alone(operation.required())).unwrap();
         for missing in operation.required() {
             let rest: Vec<Category> =
                 operation.required().iter().copied().filter(|category| category != missing).collect();
             let refused = EvidenceBinding::new(operation, bound(&rest)).unwrap_err();
             assert!(refused.to_string().starts_with("EB-021"), "{operation:?} without {missing:?}: {refused}");
-            let mut deferred = bound(&rest);
-            deferred.insert(*missing, Evidence::absent(ReasonCode::Timeout));
-            EvidenceBinding::new(operation, deferred).unwrap_err();
+            let refused = EvidenceBinding::new(operation, bound_alone(&rest)).unwrap_err();
+            assert!(refused.to_string().starts_with("EB-021"), "{operation:?}, {missing:?} for a reason: {refused}");
+        }
+    }
+}
+
+#[test]
+fn no_category_is_left_out_without_a_reason() {
+    for operation in [Operation::Migrate, Operation::Correct, Operation::Calculate, Operation::BoundsEngine] {
+        for left_out in Category::ALL.iter().filter(|category| !operation.required().contains(category)) {
+            let mut evidence = bound_alone(operation.required());
+            evidence.remove(left_out);
+            let refused = EvidenceBinding::new(operation, evidence).unwrap_err();
+            assert_eq!(refused, BindingError::Reason(*left_out), "{operation:?}");
         }
     }
 }
@@ -114,7 +128,10 @@ fn equal_observations_have_equal_fingerprints_and_no_raw_data() {
 
 #[test]
 fn an_annotation_binds_its_instruction_and_its_source() {
-    let evidence = || bound(Operation::Annotate.required());
+    let evidence = || bound_alone(Operation::Annotate.required());
+    let without_reasons = bound(Operation::Annotate.required());
+    let refused = EvidenceBinding::for_annotation(without_reasons, "mark allergens", &json!(["salt"])).unwrap_err();
+    assert!(refused.to_string().starts_with("EB-013"), "{refused}");
     assert_eq!(EvidenceBinding::new(Operation::Annotate, evidence()), Err(BindingError::Annotation));
     assert!(EvidenceBinding::for_annotation(evidence(), " ", &json!(["salt"])).is_err());
     let one = EvidenceBinding::for_annotation(evidence(), "mark allergens", &json!(["salt"])).unwrap();
