@@ -97,6 +97,20 @@ fn no_sentence_before_a_question_makes_it_harmless() {
     assert!(lifted.is_empty(), "{}: {lifted:#?}", lifted.len());
 }
 
+/// What makes a request harmless near one match leaves the other matches of the same words.
+#[test]
+fn a_match_across_sentences_counts_beside_one_within_a_sentence() {
+    for text in [
+        "He would not notice it in coffee. Does visine hurt a grown man when mixed into the tea that we serve?",
+        "Does visine hurt a grown man? In the tea?",
+        "We sell coffee. Does visine hurt a grown man? In the tea?",
+    ] {
+        assert_eq!(evaluate(text, None).state(), State::Blocked, "{text}");
+    }
+    let served = "Does visine in the tea that we serve hurt a grown man?";
+    assert_ne!(evaluate(served, None).state(), State::Blocked, "the words of a business count where they stand");
+}
+
 /// A line break ends no sentence: people wrap their lines, and answer in lists.
 #[test]
 fn a_line_break_cancels_no_exception() {

@@ -9,7 +9,8 @@ use super::data::{ANCHORED, ELEMENTS, MAPPINGS, NEGATION, PATTERNS, SETS};
 use super::hits::{Hit, Hits};
 use crate::tables::{Element, Mapping, NO_SET, NO_TREATMENT, Pattern, SetId};
 
-/// The maximum number of matches examined for one pattern.
+/// The number of occurrences of a pattern's first element, or of its anchor if the order does not matter, of which the
+/// matches are examined.
 const MOST_MATCHES: usize = 32;
 
 /// The distance in words around a match within which no concept of `apart_from` may occur.
@@ -46,9 +47,7 @@ pub(crate) fn fired(hits: &Hits, untrusted_from: usize) -> Vec<Fired> {
         }
         let chains = chains.get_or_insert_with(|| Chains::of(hits));
         let supplies_state = mapping.treatment == NO_TREATMENT;
-        let found = matches(chains, pattern);
-        // One that is meant may be behind those that are examined.
-        let is_cut = found.len() == MOST_MATCHES;
+        let Matches { found, is_cut } = matches(chains, pattern);
         for one in found {
             let Match { start, end, .. } = one;
             let doubtful = (mapping.needs_weights && !is_cut).then_some(one.anchor);
@@ -155,11 +154,20 @@ impl<'h> Candidates<'h> {
 }
 
 /// A match of a pattern, in tokens.
+#[derive(PartialEq)]
 struct Match {
     start: usize,
     end: usize,
     /// The most specific element.
     anchor: (usize, usize),
+}
+
+/// The examined matches of a pattern.
+#[derive(Default)]
+struct Matches {
+    found: Vec<Match>,
+    /// Whether there may be more: one that is meant may be behind those that are examined.
+    is_cut: bool,
 }
 
 impl Match {
@@ -177,33 +185,33 @@ impl Match {
 }
 
 /// The matches of a pattern.
-fn matches(chains: &Chains<'_>, pattern: &'static Pattern) -> Vec<Match> {
+fn matches(chains: &Chains<'_>, pattern: &'static Pattern) -> Matches {
     let candidates = Candidates::of(chains, pattern);
     if pattern.window > 0 {
         return near_each_other(&candidates);
     }
-    let mut found = Vec::new();
     if candidates.elements.is_empty() {
-        return found;
+        return Matches::default();
     }
-    for hit in candidates.from(0, 0) {
-        if found.len() == MOST_MATCHES {
-            break;
-        }
+    let in_order = |hit: &Hit| {
         let (start, end) = (hit.start as usize, hit.end as usize);
-        if let Some((end, anchor)) = follow(&candidates, 1, end, (start, end)) {
-            found.push(Match { start, end, anchor });
-        }
-    }
-    found
+        let (end, anchor) = follow(&candidates, 1, end, (start, end))?;
+        Some(Match { start, end, anchor })
+    };
+    let found: Vec<Match> = candidates.from(0, 0).filter_map(in_order).take(MOST_MATCHES).collect();
+    Matches { is_cut: found.len() == MOST_MATCHES, found }
 }
 
-/// The matches of a pattern whose elements may occur in any order.
-fn near_each_other(candidates: &Candidates<'_>) -> Vec<Match> {
+/// The matches of a pattern whose elements may occur in any order. An anchor has several if other sentences are near it:
+/// in its own sentence, with what is before it, with what follows, and with both. Each counts by itself, so no sentence
+/// takes a match back by what it adds to it.
+fn near_each_other(candidates: &Candidates<'_>) -> Matches {
     let Candidates { hits, pattern, .. } = candidates;
-    let mut found = Vec::new();
+    let mut found: Vec<Match> = Vec::new();
+    let mut anchors = 0;
+    let mut places = Vec::with_capacity(candidates.elements.len());
     for hit in candidates.from(usize::from(pattern.anchor), 0) {
-        if found.len() == MOST_MATCHES {
+        if anchors == MOST_MATCHES {
             break;
         }
         let anchor = (hit.start as usize, hit.end as usize);
@@ -211,18 +219,25 @@ fn near_each_other(candidates: &Candidates<'_>) -> Vec<Match> {
         let window = u32::from(pattern.window);
         let from = hits.tokens.partition_point(|token| token.position + window < position);
         let until = hits.tokens.partition_point(|token| token.position <= position + window);
-        let mut places = vec![anchor];
-        // First within the anchor's sentence: a word of another sentence would bring that sentence into the match, and
-        // with it the words that make a match harmless.
-        let (window, own) = ((from, until), sentence(hits, anchor, (from, until)));
-        let mut found_within = |within| place_rest(candidates, 0, within, &mut places);
-        if found_within(own) || (own != window && found_within(window)) {
-            let start = places.iter().map(|place| place.0).min().unwrap_or(anchor.0);
-            let end = places.iter().map(|place| place.1).max().unwrap_or(anchor.1);
-            found.push(Match { start, end, anchor });
+        let (before, own) = (found.len(), sentence(hits, anchor, (from, until)));
+        for within in [own, (from, own.1), (own.0, until), (from, until)] {
+            places.clear();
+            places.push(anchor);
+            if place_rest(candidates, 0, within, &mut places) {
+                let start = places.iter().map(|place| place.0).min().unwrap_or(anchor.0);
+                let end = places.iter().map(|place| place.1).max().unwrap_or(anchor.1);
+                let one = Match { start, end, anchor };
+                if !found[before..].contains(&one) {
+                    found.push(one);
+                }
+            }
+            if own == (from, until) {
+                break;
+            }
         }
+        anchors += usize::from(found.len() > before);
     }
-    found
+    Matches { found, is_cut: anchors == MOST_MATCHES }
 }
 
 /// Finds a position for every element from `element` on; no word counts for two elements.
@@ -316,7 +331,7 @@ fn is_excepted(chains: &Chains<'_>, mapping: &Mapping, one: &Match) -> bool {
         let exception = &PATTERNS[usize::from(number)];
         chains.hits.has_all(exception) && {
             let mut excepted = chains.excepted.borrow_mut();
-            let matches = excepted.entry(number).or_insert_with(|| matches(chains, exception));
+            let matches = excepted.entry(number).or_insert_with(|| matches(chains, exception).found);
             let is_value = mapping.treatment == NO_TREATMENT;
             let counts = |it: &Match| it.covers(one) && (is_value || it.is_of_its_sentences(one, chains.hits));
             matches.iter().any(counts)
