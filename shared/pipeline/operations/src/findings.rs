@@ -5,9 +5,9 @@ use crate::{
     Done, Operator, Refusals, authority_gate,
     quarantine::examine::{self, Needs, Refusal},
 };
-use audit::{Change, Context, Journal, hash};
+use audit::{Change, Context, Journal, Record, hash};
 use domain::{
-    CachedVerdict, Sale, SessionId,
+    CachedVerdict, Sale, SessionId, Timestamp,
     ports::{CacheEntry, Versioned},
     sale::{Finding, NewVerdict},
 };
@@ -113,10 +113,8 @@ pub async fn replace(
     let (sale, cached) = open(journal, session).await?;
     let cached = cached.ok_or(FindingError::NotCached)?;
     let now = journal.clock.now();
-    let examined = examine::verdict(verdict, cached.tier, now).map_err(FindingError::Refused)?;
-    let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
-    let cached = match examine::replaced(cached, &sale.value, Needs::Approvers) {
-        Ok(cached) => cached,
+    let (cached, records) = match cleaned(cached, &sale.value, verdict, now) {
+        Ok(cleaned) => cleaned,
         Err(refused) => {
             if matches!(refused, Refusal::Locked(_)) {
                 authority_gate::record_override(journal, sale, authority_gate::without_role(operator), true).await?;
@@ -125,7 +123,7 @@ pub async fn replace(
         }
     };
     let hash = hash::verdict_hash(&cached.verdict);
-    let context = Context::at(now).with_evidence(examined.records);
+    let context = Context::at(now).with_evidence(records);
     let settle = |sale: &mut Sale, _| {
         let new = NewVerdict { colour: cached.verdict.verdict, verdict_hash: &hash };
         let Ok(event) = sale.replace_finding(operator, new, now) else {
@@ -135,6 +133,21 @@ pub async fn replace(
     };
     let (_, is_settled) = journal.commit_with_verdict(sale, settle).await?.settle().await;
     if is_settled { Ok(()) } else { Err(FindingError::NoFinding.into()) }
+}
+
+/// Checks an operator's verdict: the verdict to cache, and the records of the checks.
+fn cleaned(
+    cached: CachedVerdict,
+    sale: &Sale,
+    verdict: &Value,
+    now: Timestamp,
+) -> Result<(CachedVerdict, Vec<Record>), Refusal> {
+    // First, so that an attempt to override a lock is recorded whatever the text says.
+    let first = cached.first.as_ref().map(|first| first.query.as_str());
+    examine::question(&cached.query, first, sale, Needs::Approvers)?;
+    let examined = examine::verdict(verdict, cached.tier, now)?;
+    let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
+    Ok((examine::replaced(cached, sale, Needs::Approvers)?, examined.records))
 }
 
 fn reason(operator: &Operator) -> Result<(), FindingError> {
@@ -244,11 +257,15 @@ mod tests {
     fn a_replacement_for_a_question_that_is_locked_today_is_refused_and_on_record() {
         let world = found();
         world.state().cache.get_mut(&session()).unwrap().query = "I want to kill myself".to_owned();
-        let refused = run(replace(journal(&world), &operator(), &session(), &verdict("Move next year."))).unwrap();
-        assert!(matches!(refused, Err(Refused(FindingError::Refused(Refusal::Locked(_))))), "{refused:?}");
-        let log = decisions(&world);
-        assert_eq!(log.len(), 1);
-        assert!(log[0]["action"].as_str().unwrap().starts_with("authority override refused"), "{log:?}");
+        // Whatever the text says.
+        for (text, attempts) in [("Move next year.", 1), ("The CSDM says move.", 2)] {
+            let refused = run(replace(journal(&world), &operator(), &session(), &verdict(text))).unwrap();
+            assert!(matches!(refused, Err(Refused(FindingError::Refused(Refusal::Locked(_))))), "{refused:?}");
+            let log = decisions(&world);
+            assert_eq!(log.len(), attempts);
+            let is_refused = log.last().unwrap()["action"].as_str().unwrap().starts_with("authority override refused");
+            assert!(is_refused, "{log:?}");
+        }
         assert!(world.state().alerts.iter().any(|alert| alert.line.contains("OVERRIDE")));
         assert!(stored(&world).open_finding().is_some());
     }

@@ -1,7 +1,7 @@
 //! Decides whether a held or cleaned text may go to a customer: plain data in, a result with its audit records out.
 
 use audit::{Record, hash};
-use authority::ReplyProblem;
+use authority::{Evaluation, ReplyProblem};
 use crosscheck::constants::PHI;
 use domain::{CachedVerdict, Query, Sale, Tier, Timestamp, Verdict, ports::CacheEntry, texts};
 use filter::Outcome;
@@ -129,36 +129,46 @@ pub enum Needs {
 
 impl Needs {
     /// Whether the sale has what its verdict needs, beside roles that may approve the question.
-    fn are_met(self, cached: &CachedVerdict, sale: &Sale, code: &str) -> bool {
+    fn are_met(self, query: &str, sale: &Sale, code: &str) -> bool {
         match self {
             Self::Approvers => true,
-            Self::Approvals(now) => Query::parse(cached.query.as_str())
-                .is_ok_and(|query| sale.is_approved(&hash::query_hash(&query), code, now)),
+            Self::Approvals(now) => {
+                Query::parse(query).is_ok_and(|query| sale.is_approved(&hash::query_hash(&query), code, now))
+            }
         }
     }
+}
+
+/// Today's evaluation of a question of `sale`, with the question that it follows. Today's rules decide, although the
+/// question could be answered when its verdict was made.
+///
+/// # Errors
+/// [`Refusal::Question`] if today's rules refuse the question and what its verdict `needs` is missing;
+/// [`Refusal::Locked`] if they lock it.
+pub fn question(query: &str, first: Option<&str>, sale: &Sale, needs: Needs) -> Result<Evaluation, Refusal> {
+    let locale = sale.locale();
+    let evaluation = match first {
+        Some(first) => authority::evaluate_followup(&[first], query, locale),
+        None => authority::evaluate(query, locale),
+    };
+    let code = evaluation.reason_code();
+    if evaluation.override_prohibited() {
+        return Err(Refusal::Locked(code));
+    }
+    if evaluation.state().is_sold() {
+        return Ok(evaluation);
+    }
+    evaluation.approved().filter(|_| needs.are_met(query, sale, code)).ok_or(Refusal::Question(code))
 }
 
 /// Checks a verdict of `sale` against the grammar of a narrative answer. Returns the notice that it is shown with, if
 /// the answer is a narrative one.
 ///
 /// # Errors
-/// [`Refusal::Grammar`]; [`Refusal::Question`] if today's rules refuse the question and what the verdict `needs` is
-/// missing; [`Refusal::Locked`] if they lock it.
+/// [`Refusal::Grammar`], and those of [`question`].
 pub fn grammar(cached: &CachedVerdict, sale: &Sale, needs: Needs) -> Result<Option<String>, Refusal> {
-    let locale = sale.locale();
-    let evaluation = match &cached.first {
-        Some(first) => authority::evaluate_followup(&[&first.query], &cached.query, locale),
-        None => authority::evaluate(&cached.query, locale),
-    };
-    let code = evaluation.reason_code();
-    if evaluation.override_prohibited() {
-        return Err(Refusal::Locked(code));
-    }
-    // Today's rules decide, although the question could be answered when its verdict was made.
-    let is_sold = evaluation.state().is_sold();
-    let evaluation = if is_sold { Some(evaluation) } else { evaluation.approved() };
-    let evaluation = evaluation.filter(|_| is_sold || needs.are_met(cached, sale, code));
-    let evaluation = evaluation.ok_or(Refusal::Question(code))?;
+    let first = cached.first.as_ref().map(|first| first.query.as_str());
+    let evaluation = question(&cached.query, first, sale, needs)?;
     evaluation.check_reply(&cached.verdict.texts().join("\n")).map_err(Refusal::Grammar)?;
     Ok(evaluation.notice())
 }

@@ -11,7 +11,7 @@ pub mod examine;
 use crate::{Done, NotDone, Operator, PartFailed, Refusals, authority_gate};
 use audit::{Change, Context, Journal, Record, hash};
 use domain::{
-    CachedVerdict, Gate, Query, Sale, SessionId, Timestamp, Verdict,
+    CachedVerdict, FirstVerdict, Gate, Query, Sale, SessionId, Timestamp, Verdict,
     mail::{Letter, Mail},
     message::{Message, OrderedBy},
     ports::{CacheEntry, Payments, Quarantine, Queue, QueueError, Submissions, Versioned},
@@ -57,7 +57,7 @@ pub enum DecideError {
     NoQuestion,
     /// The text must not be delivered.
     #[error(transparent)]
-    Refused(Refusal),
+    Refused(#[from] Refusal),
     /// The cache does not have the first verdict of a follow-up.
     #[error("the first verdict is not in the cache: open its result page, which restores it, and repeat the command")]
     NoFirstVerdict,
@@ -67,7 +67,7 @@ impl Refusals for DecideError {}
 
 impl From<Refusal> for NotDone<DecideError> {
     fn from(refusal: Refusal) -> Self {
-        Self::Refused(DecideError::Refused(refusal))
+        DecideError::from(refusal).into()
     }
 }
 
@@ -130,16 +130,18 @@ pub async fn replace(
         return Err(DecideError::NoVerdict.into());
     }
     let now = ports.journal.clock.now();
-    if case.sale.value.may_have_draft(now) {
-        return Err(DecideError::DraftExists.into());
-    }
-    let tier = case.sale.value.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
-    let examined = examine::verdict(verdict, tier, now)?;
-    let cached = match case.cached(ports, examined.verdict, now).await {
-        Ok(cached) => cached,
+    let (cached, records) = match case.cleaned(ports, verdict, now).await {
+        Ok(cleaned) => cleaned,
         Err(refused) => return Err(case.refused(ports, operator, refused).await),
     };
-    case.free(ports, operator, Decision::Replace, Some(cached), examined.records, now).await
+    case.free(ports, operator, Decision::Replace, Some(cached), records, now).await
+}
+
+/// What the customer asked.
+struct Asked {
+    query: Query,
+    /// What a follow-up follows.
+    first: Option<Box<FirstVerdict>>,
 }
 
 /// A held sale.
@@ -176,7 +178,10 @@ impl Case {
         let sale = &self.sale.value;
         let is_mailed = matches!(sale.mail(), Mail::Sent { .. }) || sale.is_sent_again();
         // The mail may have the verdict that a regenerated one replaced.
-        let is_regenerated = matches!(&self.entry, CacheEntry::Hit(cached) if cached.regen);
+        let is_regenerated = match &self.entry {
+            CacheEntry::Hit(cached) => cached.regen,
+            CacheEntry::Miss | CacheEntry::Removed | CacheEntry::Corrupt => sale.regenerated_at().is_some(),
+        };
         match self.gate {
             Gate::BeforeDelivery if is_mailed && !is_regenerated => Needs::Approvers,
             Gate::BeforeCache | Gate::BeforeDelivery => Needs::Approvals(now),
@@ -190,15 +195,19 @@ impl Case {
         now: Timestamp,
     ) -> Done<(Option<CachedVerdict>, Vec<Record>), DecideError> {
         let sale = &self.sale.value;
+        let needs = self.needs(now);
+        let is_delivered = needs == Needs::Approvers || *sale.notice() == Mail::Held;
+        // Also if the cache lost the verdict: the archive may have it, and what is restored from there is not asked about.
+        let asked = if is_delivered { None } else { Some(self.asked(ports, now).await?) };
         let payloads = ports.quarantine.held(sale.session_id()).await?;
-        match (examine::held(&payloads, self.gate, self.held_at)?, self.gate) {
-            (Held::Verdict(value), Gate::BeforeCache) => {
+        match (examine::held(&payloads, self.gate, self.held_at)?, self.gate, asked) {
+            (Held::Verdict(value), Gate::BeforeCache, Some(asked)) => {
                 let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
                 let examined = examine::verdict(&value, tier, now)?;
-                Ok((Some(self.cached(ports, examined.verdict, now).await?), examined.records))
+                Ok((Some(self.cached(asked, examined.verdict, now)?), examined.records))
             }
-            (held, _) => {
-                if let (CacheEntry::Hit(cached), needs @ Needs::Approvals(_)) = (&self.entry, self.needs(now)) {
+            (held, ..) => {
+                if let (CacheEntry::Hit(cached), Needs::Approvals(_)) = (&self.entry, needs) {
                     examine::grammar(cached, sale, needs)?;
                 }
                 Ok((None, examine::delivery(&held, &self.entry, now)?))
@@ -206,26 +215,67 @@ impl Case {
         }
     }
 
-    /// The cached verdict: with the question of the held one, or the customer's question. Refuses a
-    /// narrative answer that breaks its grammar, also one that an operator wrote (Authority Governance, RFC-0009).
-    async fn cached(&self, ports: Ports<'_>, verdict: Verdict, now: Timestamp) -> Done<CachedVerdict, DecideError> {
+    /// Checks an operator's verdict: the verdict to cache, and the records of the checks.
+    async fn cleaned(
+        &self,
+        ports: Ports<'_>,
+        verdict: &Value,
+        now: Timestamp,
+    ) -> Done<(CachedVerdict, Vec<Record>), DecideError> {
+        let sale = &self.sale.value;
+        let asked = self.asked(ports, now).await?;
+        if sale.may_have_draft(now) {
+            return Err(DecideError::DraftExists.into());
+        }
+        let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
+        let examined = examine::verdict(verdict, tier, now)?;
+        Ok((self.cached(asked, examined.verdict, now)?, examined.records))
+    }
+
+    /// The question of the cached verdict, or else the customer's, if it may be answered. Asked for before anything else is
+    /// checked, so that an attempt to override a lock is recorded whatever the text says.
+    async fn asked(&self, ports: Ports<'_>, now: Timestamp) -> Done<Asked, DecideError> {
+        let sale = &self.sale.value;
+        let asked = match (self.gate, &self.entry) {
+            (Gate::BeforeDelivery, CacheEntry::Hit(held)) => Asked {
+                query: Query::parse(held.query.as_str()).map_err(|_| DecideError::NoQuestion)?,
+                first: held.first.clone(),
+            },
+            _ => Asked { query: question(ports, sale).await?, first: self.first(ports).await? },
+        };
+        let first = asked.first.as_ref().map(|first| first.query.as_str());
+        examine::question(asked.query.as_str(), first, sale, self.needs(now))?;
+        Ok(asked)
+    }
+
+    /// The cached verdict: that of the held one, or a first one. Refuses a narrative answer that breaks its grammar, also
+    /// one that an operator wrote (Authority Governance, RFC-0009).
+    fn cached(&self, asked: Asked, verdict: Verdict, now: Timestamp) -> Result<CachedVerdict, DecideError> {
         let sale = &self.sale.value;
         if let (Gate::BeforeDelivery, CacheEntry::Hit(held)) = (self.gate, &self.entry) {
             let cached = CachedVerdict { verdict, cached_at: now.to_iso(), ..(**held).clone() };
             return Ok(examine::replaced(cached, sale, self.needs(now))?);
         }
         let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
-        let mut cached = CachedVerdict::first(tier, &question(ports, sale).await?, verdict, now);
-        if sale.is_followup() {
-            let (_, first) = ports.journal.store.load_with_verdict(&sale.session_id().paid_session()).await?;
-            let CacheEntry::Hit(first) = first else { return Err(DecideError::NoFirstVerdict.into()) };
-            cached.first = Some(Box::new((*first).into()));
-        }
+        let mut cached = CachedVerdict::first(tier, &asked.query, verdict, now);
+        cached.first = asked.first;
         cached.notice = examine::grammar(&cached, sale, self.needs(now))?;
         if let Some(compared) = sale.comparison(cached.verdict.verdict, now) {
             cached.mark_regenerated(&compared);
         }
         Ok(cached)
+    }
+
+    /// What a follow-up follows.
+    async fn first(&self, ports: Ports<'_>) -> Done<Option<Box<FirstVerdict>>, DecideError> {
+        let sale = &self.sale.value;
+        if !sale.is_followup() {
+            return Ok(None);
+        }
+        match ports.journal.store.load_with_verdict(&sale.session_id().paid_session()).await? {
+            (_, CacheEntry::Hit(first)) => Ok(Some(Box::new((*first).into()))),
+            _ => Err(DecideError::NoFirstVerdict.into()),
+        }
     }
 
     /// Records the attempt if today's rules lock the question (Authority Governance, Appendix F). Returns the refusal.
@@ -280,13 +330,9 @@ impl Case {
 
 /// The customer's question: the one that an operator handed in, or the one that Stripe has.
 async fn question(ports: Ports<'_>, sale: &Sale) -> Done<Query, DecideError> {
-    if (sale.is_resubmitted() || sale.is_followup())
-        && let Some(submission) = ports.submissions.find(sale.session_id()).await?
-    {
-        return Ok(submission.query);
-    }
-    if sale.is_followup() {
-        return Err(DecideError::NoQuestion.into());
+    if sale.is_resubmitted() || sale.is_followup() {
+        let submission = ports.submissions.find(sale.session_id()).await?;
+        return Ok(submission.ok_or(DecideError::NoQuestion)?.query);
     }
     let session = ports.payments.session(sale.session_id()).await?;
     session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion.into())

@@ -8,7 +8,7 @@ use crate::testing::{
     at, decisions, declined, journal, operator, people, sale, session, stored, whatever_breaks, world_with,
 };
 use domain::{
-    Colour,
+    Colour, Submission,
     mail::{Draft, Progress},
     money::Money,
     sale::Declined,
@@ -329,22 +329,25 @@ fn a_question_that_people_may_approve_stays_held_until_they_have() {
 /// The deployed rules may have changed since the verdict was made (Authority Governance, Appendix F).
 #[test]
 fn a_question_that_is_locked_today_stays_held_and_each_attempt_is_on_record() {
-    let clean = quick(CLEAN);
-    let world = world_holding(held_at_gate_1(), &[payload(1, -100, &clean)]);
-    ask(&world, "I want to kill myself");
-    assert!(run(plan_approval(ports(&world), &session())).unwrap().is_err());
-    untouched(&world, &held_at_gate_1());
-    for decided in [run(approve_it(&world)), run(replace_it(&world, &clean))] {
-        let error = decided.unwrap().unwrap_err();
-        assert!(matches!(error, Refused(DecideError::Refused(Refusal::Locked(_)))), "{error}");
+    // Whatever the text says.
+    for text in [CLEAN, BLOCKED] {
+        let verdict = quick(text);
+        let world = world_holding(held_at_gate_1(), &[payload(1, -100, &verdict)]);
+        ask(&world, "I want to kill myself");
+        assert!(run(plan_approval(ports(&world), &session())).unwrap().is_err());
+        untouched(&world, &held_at_gate_1());
+        for decided in [run(approve_it(&world)), run(replace_it(&world, &verdict))] {
+            let error = decided.unwrap().unwrap_err();
+            assert!(matches!(error, Refused(DecideError::Refused(Refusal::Locked(_)))), "{error}");
+        }
+        assert_eq!(decisions(&world).len(), 2);
+        let refused = |record: &Value| record["action"].as_str().unwrap().starts_with("authority override refused");
+        assert!(decisions(&world).iter().all(refused));
+        assert_eq!(stored(&world).fulfilment(), held_at_gate_1().fulfilment());
+        let state = world.state();
+        assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("OVERRIDE")).count(), 2);
+        assert!(state.queue.is_empty() && !state.cache.contains_key(&session()));
     }
-    assert_eq!(decisions(&world).len(), 2);
-    let refused = |record: &Value| record["action"].as_str().unwrap().starts_with("authority override refused");
-    assert!(decisions(&world).iter().all(refused));
-    assert_eq!(stored(&world).fulfilment(), held_at_gate_1().fulfilment());
-    let state = world.state();
-    assert_eq!(state.alerts.iter().filter(|alert| alert.line.contains("OVERRIDE")).count(), 2);
-    assert!(state.queue.is_empty() && !state.cache.contains_key(&session()));
 }
 
 /// Before the mail and the page. What went by mail is with the customer; a regenerated verdict may not be what went.
@@ -386,6 +389,62 @@ fn a_cached_verdict_whose_question_nobody_has_approved_stays_held_unless_it_was_
             }
         }
     }
+}
+
+/// Before the mail. The verdict that takes the place of the lost one is the same question's.
+#[test]
+fn a_verdict_that_the_cache_lost_stays_held_until_its_question_is_approved() {
+    let mail = json!({ "subject": "Your verdict", "body": "Change it once a physician has agreed." });
+    let sent = |regenerated: bool| {
+        let sent = held_at_gate_2().with("mail", Mail::Sent { at: at(-400) });
+        sent.with("regenerated_at", regenerated.then(|| at(-300)))
+    };
+    for (held, question, is_approved, passes) in [
+        (held_at_gate_2(), "Open a shop?", false, true),
+        (held_at_gate_2(), METFORMIN, false, false),
+        (held_at_gate_2(), METFORMIN, true, true),
+        (sent(false), METFORMIN, false, true),
+        (sent(true), METFORMIN, false, false),
+    ] {
+        let held = if is_approved { approved(held, question, -150) } else { held };
+        let world = world_holding(held.clone(), &[payload(2, -100, &mail)]);
+        ask(&world, question);
+        match run(approve_it(&world)).unwrap() {
+            Ok(decided) => assert!(passes && decided == Decided::Freed, "{question}"),
+            Err(error) => {
+                let is_refused = matches!(error, Refused(DecideError::Refused(Refusal::Question(_))));
+                assert!(!passes && is_refused, "{question}: {error}");
+                untouched(&world, &held);
+            }
+        }
+    }
+    let world = world_holding(held_at_gate_2(), &[payload(2, -100, &mail)]);
+    ask(&world, "I want to kill myself");
+    let error = run(approve_it(&world)).unwrap().unwrap_err();
+    assert!(matches!(error, Refused(DecideError::Refused(Refusal::Locked(_)))), "{error}");
+    assert_eq!(decisions(&world).len(), 1);
+}
+
+/// A follow-up may be refused for the question that it follows.
+#[test]
+fn a_follow_up_that_the_cache_lost_is_decided_with_the_question_before_it() {
+    let mail = json!({ "subject": "Your verdict", "body": "Ask a physician." });
+    let followup = held_at_gate_2().with("session_id", session().followup());
+    let world = world_holding(sale(), &[]);
+    world.state().sales.insert(session().followup(), (followup.clone(), 1));
+    world.state().quarantine = vec![(session().followup(), payload(2, -100, &mail))];
+    let submission = Submission { tier: domain::Tier::Quick, query: Query::parse("And if I stop it today?").unwrap() };
+    world.state().submissions.insert(session().followup(), submission);
+    let approve_it = || run(approve(ports(&world), &operator(), &session().followup())).unwrap();
+    let error = approve_it().unwrap_err();
+    assert!(matches!(error, Refused(DecideError::NoFirstVerdict)), "{error}");
+    cache(&world, CLEAN);
+    world.state().cache.get_mut(&session()).unwrap().query = METFORMIN.to_owned();
+    let error = approve_it().unwrap_err();
+    assert!(matches!(error, Refused(DecideError::Refused(Refusal::Question(_)))), "{error}");
+    assert_eq!(world.state().sales[&session().followup()].0, followup);
+    world.state().cache.get_mut(&session()).unwrap().query = "Should I open a shop?".to_owned();
+    assert_eq!(approve_it().unwrap(), Decided::Freed);
 }
 
 #[test]
