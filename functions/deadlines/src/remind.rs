@@ -57,9 +57,7 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
             "nobody has paid for it: give it away (oracle reattempt), or erase it"
         }
         Work::NotPaid => "Stripe shows no payment: look at the session there; it ends by itself if it is never paid",
-        Work::Failed if sale.has_lapsed_approvals(now) => {
-            "there is no verdict, and the question's approvals are over: it counts as declined again"
-        }
+        Work::Failed if sale.has_lapsed_approvals(now) => "there is no verdict",
         Work::Failed => "there is no verdict: try again or refund it",
         Work::Owed => "erased, paid and not delivered: refund it (oracle refunds issue)",
         Work::DeadLetter => "its mail is a dead letter: oracle deadletters redrive",
@@ -72,7 +70,11 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     // Other work precedes a reply, so its reminder names the reply too.
     let is_reply_second = open.work != Work::Reply && sale.waiting_replies().next().is_some();
     let written = if is_reply_second { "; and the customer has written back (oracle replies show)" } else { "" };
-    reminded(sale, open, &format!("{what}{written}"), now)
+    let lapsed = match sale.has_lapsed_approvals(now) {
+        true => ", and the question's approvals are over: it counts as declined again",
+        false => "",
+    };
+    reminded(sale, open, &format!("{what}{lapsed}{written}"), now)
 }
 
 fn reminded(sale: &mut Sale, open: OpenWork, what: &str, now: Timestamp) -> Change<()> {
@@ -92,7 +94,13 @@ pub(crate) fn escalation(sale: &Sale, open: OpenWork, what: &str, now: Timestamp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{SessionId, inbox::Reply, mail::Progress, sale::Fulfilment};
+    use domain::{
+        SessionId,
+        authority_state::State,
+        inbox::Reply,
+        mail::Progress,
+        sale::{Declined, Fulfilment, HumanLock},
+    };
     use testkit::sale::WithField;
 
     #[test]
@@ -132,6 +140,38 @@ mod tests {
             let reminder = reminder(&mut sale.clone(), at(30 * 24 * 3600));
             let alerts = &reminder.effects().unwrap().alerts;
             assert!(alerts.len() == 1 && alerts[0].line.ends_with(expected), "{notice:?}: {alerts:?}");
+        }
+    }
+
+    /// The policy refunds the sale after it, whatever its first work is.
+    #[test]
+    fn a_reminder_that_ends_the_approvals_says_so() {
+        let at = Timestamp::from_seconds;
+        let declined = Declined {
+            state: State::Blocked,
+            reason: "drug_dosing".into(),
+            domain: "medicine".into(),
+            lock: HumanLock::Nobody,
+            helpers: Vec::new(),
+            advice: Vec::new(),
+            is_crisis: false,
+            is_emergency: false,
+            at: at(1),
+            approvals: Vec::new(),
+            approved_at: Some(at(2)),
+        };
+        let reply = Reply { message: "m".into(), at: at(4), from_buyer: None, settled_at: None, followup: None };
+        let failed = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+            .with("fulfilment", Fulfilment::Failed { reason: "SAFETY".into(), at: at(3) })
+            .with("declined", Some(declined));
+        for (mut sale, first) in [
+            (failed.clone(), "there is no verdict, and the question's approvals are over"),
+            (failed.with("replies", vec![reply]), "read it (oracle replies show), and settle it, and the question's"),
+        ] {
+            let reminder = reminder(&mut sale, at(30 * 24 * 3600));
+            let line = &reminder.effects().unwrap().alerts[0].line;
+            assert!(line.contains(first) && line.contains("it counts as declined again"), "{line}");
+            assert!(sale.declined().is_some());
         }
     }
 
