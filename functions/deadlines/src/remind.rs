@@ -70,9 +70,14 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     // Other work precedes a reply, so its reminder names the reply too.
     let is_reply_second = open.work != Work::Reply && sale.waiting_replies().next().is_some();
     let written = if is_reply_second { "; and the customer has written back (oracle replies show)" } else { "" };
-    let lapsed = match sale.has_lapsed_approvals(now) {
-        true => ", and the question's approvals are over: it counts as declined again",
-        false => "",
+    let lapsed = match (sale.has_lapsed_approvals(now), sale.may_be_refunded_by_policy()) {
+        (true, true) => {
+            "; the question's approvals are over: the sale counts as declined again, and the policy refunds it"
+        }
+        (true, false) => {
+            "; the question's approvals are over: the sale counts as declined again (oracle authority queue)"
+        }
+        (false, _) => "",
     };
     reminded(sale, open, &format!("{what}{lapsed}{written}"), now)
 }
@@ -143,7 +148,7 @@ mod tests {
         }
     }
 
-    /// The policy refunds the sale after it, whatever its first work is.
+    /// Whatever the sale's first work is, the policy refunds it next.
     #[test]
     fn a_reminder_that_ends_the_approvals_says_so() {
         let at = Timestamp::from_seconds;
@@ -164,14 +169,15 @@ mod tests {
         let failed = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
             .with("fulfilment", Fulfilment::Failed { reason: "SAFETY".into(), at: at(3) })
             .with("declined", Some(declined));
-        for (mut sale, first) in [
-            (failed.clone(), "there is no verdict, and the question's approvals are over"),
-            (failed.with("replies", vec![reply]), "read it (oracle replies show), and settle it, and the question's"),
+        for (mut sale, first, last) in [
+            (failed.clone(), "there is no verdict; ", "the policy refunds it"),
+            (failed.clone().with("given", true), "there is no verdict; ", "(oracle authority queue)"),
+            (failed.with("replies", vec![reply]), "(oracle replies show), and settle it; ", "the policy refunds it"),
         ] {
             let reminder = reminder(&mut sale, at(30 * 24 * 3600));
             let line = &reminder.effects().unwrap().alerts[0].line;
-            assert!(line.contains(first) && line.contains("it counts as declined again"), "{line}");
-            assert!(sale.declined().is_some());
+            assert!(line.contains(first) && line.ends_with(last), "{line}");
+            assert!(line.contains("the sale counts as declined again") && sale.declined().is_some(), "{line}");
         }
     }
 

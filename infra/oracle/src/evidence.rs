@@ -68,7 +68,7 @@ impl Observed<'_> {
             (Category::Constraint, constraint, self.rules.join("; ")),
             (Category::DataSample, sample, format!("{count} of {}", self.store)),
         ];
-        // The command decides by the stored items alone.
+        // A correction requires neither.
         let mut evidence = BTreeMap::from([
             (Category::ExternalSource, Evidence::absent(ReasonCode::NotNeeded)),
             (Category::StateSnapshot, Evidence::absent(ReasonCode::NotNeeded)),

@@ -52,8 +52,8 @@ pub enum DecideError {
     /// The held mail is the one that asks for the submission: there is no verdict to replace.
     #[error("the held text is a mail, not a verdict: approve it, or refund the sale")]
     NoVerdict,
-    /// The question cannot be found.
-    #[error("the customer's question cannot be found")]
+    /// The question that was answered cannot be found.
+    #[error("the question that this verdict answers cannot be found: refund or erase the sale")]
     NoQuestion,
     /// The text must not be delivered.
     #[error(transparent)]
@@ -241,7 +241,14 @@ impl Case {
                 query: Query::parse(held.query.as_str()).map_err(|_| DecideError::NoQuestion)?,
                 first: held.first.clone(),
             },
-            _ => Asked { query: question(ports, sale).await?, first: self.first(ports).await? },
+            _ => {
+                let query = question(ports, sale).await?;
+                // An operator may have handed in another question since, or it is lost and Stripe has the one before it.
+                if sale.query_hash().is_some_and(|asked| asked != hash::query_hash(&query)) {
+                    return Err(DecideError::NoQuestion.into());
+                }
+                Asked { query, first: self.first(ports).await? }
+            }
         };
         let first = asked.first.as_ref().map(|first| first.query.as_str());
         examine::question(asked.query.as_str(), first, sale, self.needs(now))?;
@@ -330,9 +337,13 @@ impl Case {
 
 /// The customer's question: the one that an operator handed in, or the one that Stripe has.
 async fn question(ports: Ports<'_>, sale: &Sale) -> Done<Query, DecideError> {
-    if sale.is_resubmitted() || sale.is_followup() {
-        let submission = ports.submissions.find(sale.session_id()).await?;
-        return Ok(submission.ok_or(DecideError::NoQuestion)?.query);
+    if (sale.is_resubmitted() || sale.is_followup())
+        && let Some(submission) = ports.submissions.find(sale.session_id()).await?
+    {
+        return Ok(submission.query);
+    }
+    if sale.is_followup() {
+        return Err(DecideError::NoQuestion.into());
     }
     let session = ports.payments.session(sale.session_id()).await?;
     session.submission().map(|submission| submission.query).map_err(|_| DecideError::NoQuestion.into())

@@ -298,18 +298,26 @@ fn a_question_that_nobody_may_approve_stays_held() {
     }
 }
 
+/// Another question was handed in since, or the one that was answered is lost and Stripe has the one before it.
+#[test]
+fn a_verdict_whose_question_is_not_found_stays_held() {
+    let held = approved(held_at_gate_1(), METFORMIN, -150).with("query_hash", "another");
+    let world = world_holding(held.clone(), &[payload(1, -100, &quick("Change it once a physician has agreed."))]);
+    for question in [METFORMIN, "Open a shop?"] {
+        ask(&world, question);
+        let error = run(approve_it(&world)).unwrap().unwrap_err();
+        assert!(matches!(error, Refused(DecideError::NoQuestion)), "{error}");
+        untouched(&world, &held);
+    }
+}
+
 /// What two people must approve, one person without a role does not release. A deployment may have made it so after the
 /// question was sold.
 #[test]
 fn a_question_that_people_may_approve_stays_held_until_they_have() {
     let referring = quick("Change it once a physician has agreed.");
     let approved_at = |seconds| approved(held_at_gate_1(), METFORMIN, seconds);
-    for (held, passes) in [
-        (held_at_gate_1(), false),
-        (approved_at(-150), true),
-        (approved_at(-150).with("query_hash", "another"), false),
-        (approved_at(-25 * 3600), false),
-    ] {
+    for (held, passes) in [(held_at_gate_1(), false), (approved_at(-150), true), (approved_at(-25 * 3600), false)] {
         for decide in [true, false] {
             let world = world_holding(held.clone(), &[payload(1, -100, &referring)]);
             ask(&world, METFORMIN);
@@ -393,7 +401,7 @@ fn a_cached_verdict_whose_question_nobody_has_approved_stays_held_unless_it_was_
 
 /// Before the mail. The verdict that takes the place of the lost one is the same question's.
 #[test]
-fn a_verdict_that_the_cache_lost_stays_held_until_its_question_is_approved() {
+fn a_verdict_that_the_cache_lost_stays_held_unless_its_question_was_approved() {
     let mail = json!({ "subject": "Your verdict", "body": "Change it once a physician has agreed." });
     let sent = |regenerated: bool| {
         let sent = held_at_gate_2().with("mail", Mail::Sent { at: at(-400) });
