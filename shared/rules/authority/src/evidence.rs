@@ -321,8 +321,8 @@ impl EvidenceBinding {
     /// Binds the evidence of an operation.
     ///
     /// # Errors
-    /// Authority Governance, EB-021 for an unbound required category, and EB-013 for another one that is left out. An
-    /// annotation needs [`Self::for_annotation`].
+    /// Authority Governance, EB-021 for an unbound required category, and Authority Governance, EB-013 for another one
+    /// that is left out. An annotation needs [`Self::for_annotation`].
     pub fn new(operation: Operation, evidence: BTreeMap<Category, Evidence>) -> Result<Self, BindingError> {
         if operation == Operation::Annotate {
             return Err(BindingError::Annotation);
@@ -333,8 +333,7 @@ impl EvidenceBinding {
     /// Binds an annotation to its instruction and its source data.
     ///
     /// # Errors
-    /// Authority Governance, EB-013 and EB-021, and [`BindingError::Annotation`] if the instruction or the source is
-    /// empty.
+    /// As [`Self::new`], and [`BindingError::Annotation`] if the instruction or the source is empty.
     pub fn for_annotation(
         evidence: BTreeMap<Category, Evidence>,
         instruction: &str,

@@ -221,9 +221,14 @@ fn decide_trusting(reading: &str, untrusted_from: usize) -> Decision {
     let features = LazyCell::new(|| Features::of(&hits.tokens));
     confirm(&features, &mut fired);
     let by_rules = combine(reading, &hits, &fired);
-    // What a rule found is more specific than a sum, and its approvers remain.
+    // What a rule found is more specific than a sum, and its approvers remain. A disclosure of self-harm is looked for
+    // beside every other danger, because its sources of help come first.
     let before = Some(by_rules.rank());
-    let mut by_weights = fitted(&hits.tokens, &features, |mapping| severity(mapping) > before);
+    let matters = |mapping| {
+        let is_new_crisis = !by_rules.is_crisis && treatment(mapping).is_some_and(|it| is_crisis(it.locked, it.reason));
+        severity(mapping) > before || (is_new_crisis && severity(mapping) == before)
+    };
+    let mut by_weights = fitted(&hits.tokens, &features, matters);
     let state = |one: &Fired| severity(one.mapping).map(|(_, state)| state);
     let worst = by_weights.iter().map(state).max().flatten();
     by_weights.retain(|one| state(one) == worst);
@@ -237,8 +242,17 @@ fn decide_trusting(reading: &str, untrusted_from: usize) -> Decision {
 
 /// How severe the request is that a mapping sets; `None` if it sets state.
 fn severity(mapping: u16) -> Option<(bool, State)> {
-    let treatment = TREATMENTS.get(usize::from(MAPPINGS[usize::from(mapping)].treatment))?;
-    Some((treatment.locked, treatment.state))
+    treatment(mapping).map(|treatment| (treatment.locked, treatment.state))
+}
+
+/// The treatment of the request that a mapping sets; `None` if it sets state.
+fn treatment(mapping: u16) -> Option<&'static Treatment> {
+    TREATMENTS.get(usize::from(MAPPINGS[usize::from(mapping)].treatment))
+}
+
+/// Whether a rule is about a disclosure of self-harm.
+fn is_crisis(locked: bool, reason: &str) -> bool {
+    locked && matches!(reason, "suicidal_ideation" | "imminent_harm_signal_minor")
 }
 
 /// The decision that the mappings that apply come to.
@@ -371,7 +385,7 @@ fn raise(decision: &mut Decision, word: &Word) {
         decision.by_high_stakes = is_high_stakes;
     }
     decision.outcome = decision.outcome.combine(outcome);
-    decision.is_crisis |= locked && matches!(word.reason, "suicidal_ideation" | "imminent_harm_signal_minor");
+    decision.is_crisis |= is_crisis(locked, word.reason);
     decision.is_emergency |= EMERGENCIES.contains(&word.reason);
     add(&mut decision.resources, word.resources);
     decision.rules.push(Deciding { domain, state, rule: word.rule });

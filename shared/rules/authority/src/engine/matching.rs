@@ -203,8 +203,8 @@ fn matches(chains: &Chains<'_>, pattern: &'static Pattern) -> Matches {
 }
 
 /// The matches of a pattern whose elements may occur in any order. An anchor has several if other sentences are near it:
-/// in its own sentence, with what is before it, with what follows, and with both. Each counts by itself, so no sentence
-/// takes a match back by what it adds to it.
+/// in its own sentence, with what is before it, with what follows, and with both. Each counts by itself, so words that
+/// make one of them harmless leave the others. Each takes the first words that fit.
 fn near_each_other(candidates: &Candidates<'_>) -> Matches {
     let Candidates { hits, pattern, .. } = candidates;
     let mut found: Vec<Match> = Vec::new();

@@ -63,6 +63,17 @@ const LARGE_SUM: f64 = 10_000.0;
 /// From this number, a count of tablets exceeds any usual dose.
 const MANY: f64 = 9.0;
 
+/// The number from which an amount of a medicine in this unit exceeds any usual dose; [`MANY`] without a unit of mass or
+/// volume. No amount in micrograms or international units does.
+fn many(unit: &str) -> f64 {
+    match unit {
+        "mg" | "milligram" | "milligrams" => 4_000.0,
+        "ml" | "milliliters" | "millilitres" | "cc" | "units" => 100.0,
+        "mcg" | "ug" | "μg" | "microgram" | "micrograms" | "iu" => f64::INFINITY,
+        _ => MANY,
+    }
+}
+
 /// The number words and their values.
 const NUMBER_WORDS: [(&str, f64); 23] = [
     ("zero", 0.0),
@@ -377,7 +388,7 @@ fn quantities_of(value: f64, reading: &str, tokens: &[Token], index: usize, foun
     let bytes = reading.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     found(NUMBER, index + 1);
-    if value >= MANY {
+    if value >= many(near(1)) {
         found(MANY_COUNT, index + 1);
     }
     if byte(token.end) == b'%' || near(1) == "percent" {
