@@ -12,7 +12,7 @@ pub(crate) type ConceptId = u16;
 /// Concepts that come from numbers with units, not from words.
 pub(crate) mod builtin {
     /// Their names in the data, in the order of their numbers; patterns write `#name`.
-    pub(crate) const NAMES: [&str; 23] = [
+    pub(crate) const NAMES: [&str; 24] = [
         "number",
         "age",
         "age_minor",
@@ -36,6 +36,7 @@ pub(crate) mod builtin {
         "identifier",
         "age_minor_other",
         "many_count",
+        "large_amount",
     ];
 }
 

@@ -52,6 +52,7 @@ const I_AM_UNDER_13: ConceptId = concept("i_am_under_13");
 const I_AM_ADULT: ConceptId = concept("i_am_adult");
 const SMALL_COUNT: ConceptId = concept("small_count");
 const MANY_COUNT: ConceptId = concept("many_count");
+const LARGE_AMOUNT: ConceptId = concept("large_amount");
 const POWER: ConceptId = concept("power");
 const PRESSURE: ConceptId = concept("pressure");
 const TIMESTAMP: ConceptId = concept("timestamp");
@@ -64,12 +65,14 @@ const LARGE_SUM: f64 = 10_000.0;
 const MANY: f64 = 9.0;
 
 /// The number from which an amount of a medicine in this unit exceeds any usual dose; [`MANY`] without a unit of mass or
-/// volume. No amount in micrograms or international units does.
-fn many(unit: &str) -> f64 {
+/// volume.
+fn large(unit: &str) -> f64 {
     match unit {
-        "mg" | "milligram" | "milligrams" => 4_000.0,
-        "ml" | "milliliters" | "millilitres" | "cc" | "units" => 100.0,
-        "mcg" | "ug" | "μg" | "microgram" | "micrograms" | "iu" => f64::INFINITY,
+        "mg" | "milligram" | "milligrams" => 2_001.0,
+        "ml" | "milliliters" | "millilitres" | "cc" => 60.0,
+        "units" => 100.0,
+        "mcg" | "ug" | "μg" | "microgram" | "micrograms" => 1_001.0,
+        "iu" => 10_001.0,
         _ => MANY,
     }
 }
@@ -388,8 +391,11 @@ fn quantities_of(value: f64, reading: &str, tokens: &[Token], index: usize, foun
     let bytes = reading.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     found(NUMBER, index + 1);
-    if value >= many(near(1)) {
+    if value >= MANY {
         found(MANY_COUNT, index + 1);
+    }
+    if value >= large(near(1)) {
+        found(LARGE_AMOUNT, index + 1);
     }
     if byte(token.end) == b'%' || near(1) == "percent" {
         found(PERCENT, index + 1);
