@@ -64,8 +64,9 @@ const LARGE_SUM: f64 = 10_000.0;
 /// From this number, a count of tablets exceeds any usual dose.
 const MANY: f64 = 9.0;
 
-/// The number from which an amount of a medicine in this unit exceeds any usual dose; [`MANY`] without a unit of mass or
-/// volume.
+/// The number from which an amount of a medicine in this unit is taken for an overdose; [`MANY`] without a unit of mass or
+/// volume. Chosen to be above 2,000 mg of metformin, two doses of a syrup, 1,000 mcg of vitamin B12 and 10,000 IU of
+/// vitamin D, which people ask about.
 fn large(unit: &str) -> f64 {
     match unit {
         "mg" | "milligram" | "milligrams" => 2_001.0,
