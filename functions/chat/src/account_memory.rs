@@ -2,11 +2,11 @@
 //! The file has more than 300 lines because reading, appending and exporting a memory all use the private log and seal
 //! of `OpenMemory`.
 
-use crate::{ChatError, Ports};
+use crate::Ports;
 use audit::Change;
 use aws::SubjectSeal;
 use domain::{
-    Metric, Timestamp,
+    ErrorCode, Metric, StepError, Timestamp,
     chat::{Account, ExchangeId, Message, SubscriberId, VoiceReply},
     ports::{Seal, SubjectKey, Versioned},
 };
@@ -73,25 +73,41 @@ pub(crate) struct OpenMemory {
     log: EventLog,
 }
 
-fn handle(text: &str) -> Result<Handle, ChatError> {
-    Handle::parse(text).map_err(|_| ChatError::Form("a name"))
+/// The error of a stored part of a memory that is not in its form.
+pub(crate) fn malformed(what: &str) -> StepError {
+    ErrorCode::Malformed.because(format!("a stored part of the memory does not parse: {what}"))
 }
 
-fn seal_of(key: &SubjectKey, log: &str) -> Result<SubjectSeal, ChatError> {
-    SubjectSeal::new(key, log).ok_or(ChatError::Form("a key"))
+/// The error of a memory that cannot be read or written.
+fn unusable(error: impl Into<StoreError>) -> StepError {
+    let error: StoreError = error.into();
+    error.code().because_of("the memory could not be used", error)
+}
+
+/// The error of a memory that was erased while it was read.
+fn erased() -> StepError {
+    ErrorCode::Erased.because("the memory was erased meanwhile")
+}
+
+fn handle(text: &str) -> Result<Handle, StepError> {
+    Handle::parse(text).map_err(|_| malformed("a name"))
+}
+
+fn seal_of(key: &SubjectKey, log: &str) -> Result<SubjectSeal, StepError> {
+    SubjectSeal::new(key, log).ok_or_else(|| malformed("a key"))
 }
 
 /// The seal under which the account encrypts its replies. The account stores a reply until the memory holds it, and
 /// repeats it to a client that asks again.
-fn kept(key: &SubjectKey, name: &str) -> Result<SubjectSeal, ChatError> {
+fn kept(key: &SubjectKey, name: &str) -> Result<SubjectSeal, StepError> {
     seal_of(key, &format!("{name}/kept"))
 }
 
 /// Decrypts an exchange that the account stores.
-fn open_kept(key: &SubjectKey, name: &str, sealed: &str) -> Result<StoredExchange, ChatError> {
-    let sealed = hex::decode(sealed).map_err(|_| ChatError::Form("a kept reply"))?;
-    let plain = kept(key, name)?.open(0, &sealed).ok_or(ChatError::Form("a kept reply"))?;
-    serde_json::from_slice(&plain).map_err(|_| ChatError::Form("a kept reply"))
+fn open_kept(key: &SubjectKey, name: &str, sealed: &str) -> Result<StoredExchange, StepError> {
+    let sealed = hex::decode(sealed).map_err(|_| malformed("a kept reply"))?;
+    let plain = kept(key, name)?.open(0, &sealed).ok_or_else(|| malformed("a kept reply"))?;
+    serde_json::from_slice(&plain).map_err(|_| malformed("a kept reply"))
 }
 
 /// The exchange that the account stores under `sealed`, without a read of the memory.
@@ -99,10 +115,10 @@ pub(crate) async fn kept_exchange(
     ports: Ports<'_>,
     account: &Account,
     sealed: &str,
-) -> Result<StoredExchange, ChatError> {
+) -> Result<StoredExchange, StepError> {
     let name = account.memory();
     // The account stores a reply, so the key existed: it was destroyed since the account was read.
-    let key = ports.keys.find(&name).await?.ok_or(ChatError::Erased)?;
+    let key = ports.keys.find(&name).await?.ok_or_else(erased)?;
     open_kept(&key, &name, sealed)
 }
 
@@ -112,7 +128,7 @@ pub(crate) fn seal_of_beginnings(
     key: &SubjectKey,
     account: &Account,
     id: &ExchangeId,
-) -> Result<SubjectSeal, ChatError> {
+) -> Result<SubjectSeal, StepError> {
     seal_of(key, &format!("{}/begun/{}", account.memory(), id.as_str()))
 }
 
@@ -123,18 +139,18 @@ impl OpenMemory {
     }
 
     /// Reads the account's memory; makes its key if it has none.
-    pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, ChatError> {
+    pub(crate) async fn of(ports: Ports<'_>, account: &Account) -> Result<Self, StepError> {
         let name = account.memory();
         let (key, records) = futures_util::join!(ports.keys.find_or_create(&name), store::complete(ports.logs, &name));
-        Self::open_records(ports, account, key?, records?)
+        Self::open_records(ports, account, key?, records.map_err(unusable)?)
     }
 
     /// Reads the account's memory; `None` if it has no key, and so holds nothing.
-    pub(crate) async fn existing(ports: Ports<'_>, account: &Account) -> Result<Option<Self>, ChatError> {
+    pub(crate) async fn existing(ports: Ports<'_>, account: &Account) -> Result<Option<Self>, StepError> {
         let name = account.memory();
         let (key, records) = futures_util::join!(ports.keys.find(&name), store::complete(ports.logs, &name));
         let Some(key) = key? else { return Ok(None) };
-        Self::open_records(ports, account, key, records?).map(Some)
+        Self::open_records(ports, account, key, records.map_err(unusable)?).map(Some)
     }
 
     fn open_records(
@@ -142,13 +158,13 @@ impl OpenMemory {
         account: &Account,
         key: SubjectKey,
         records: Vec<memory::log::Record>,
-    ) -> Result<Self, ChatError> {
+    ) -> Result<Self, StepError> {
         let name = account.memory();
         let seal = seal_of(&key, &name)?;
-        let log = EventLog::boot(handle(&name)?, records, &seal).map_err(StoreError::from)?;
+        let log = EventLog::boot(handle(&name)?, records, &seal).map_err(unusable)?;
         if log.state().is_erased() {
             // Erased since the account was read.
-            return Err(ChatError::Erased);
+            return Err(erased());
         }
         let bytes: usize = log.records().iter().map(|record| record.body.len()).sum();
         if bytes >= LARGE_MEMORY {
@@ -159,22 +175,22 @@ impl OpenMemory {
     }
 
     /// Encrypts an exchange for the account. Two calls with the same id and exchange return the same bytes.
-    pub(crate) fn seal(&self, stored: &StoredExchange) -> Result<String, ChatError> {
-        let plain = serde_json::to_vec(stored).map_err(|_| ChatError::Form("an exchange"))?;
+    pub(crate) fn seal(&self, stored: &StoredExchange) -> Result<String, StepError> {
+        let plain = serde_json::to_vec(stored).map_err(|_| malformed("an exchange"))?;
         Ok(hex::encode(kept(&self.key, &self.name)?.seal(0, &plain)))
     }
 
     /// Decrypts an exchange that the account stores.
-    pub(crate) fn open(&self, sealed: &str) -> Result<StoredExchange, ChatError> {
+    pub(crate) fn open(&self, sealed: &str) -> Result<StoredExchange, StepError> {
         open_kept(&self.key, &self.name, sealed)
     }
 
     /// The newest exchanges as events of the export, in order, and whether there are earlier ones.
-    fn newest(&self, most: usize) -> Result<Reply, ChatError> {
+    fn newest(&self, most: usize) -> Result<Reply, StepError> {
         let is_exchange = |event: &Event| matches!(&event.payload, memory::Payload::FactCommitted(fact) if fact.kind.as_str() == KIND);
         let written = |event: Event| {
-            let value = canonical::value_of(&event).map_err(|_| ChatError::Form("an event"))?;
-            String::from_utf8(value.to_bytes()).map_err(|_| ChatError::Form("an event"))
+            let value = canonical::value_of(&event).map_err(|_| malformed("an event"))?;
+            String::from_utf8(value.to_bytes()).map_err(|_| malformed("an event"))
         };
         let exchanges = self.log.newest_events(&self.seal).filter(is_exchange);
         let (shown, has_earlier) = end_of(exchanges.map(written), most)?;
@@ -215,17 +231,18 @@ impl OpenMemory {
 
     /// The working set that a model sees beside this message. It is built from the log as the exchange will extend it: with
     /// the running system's pins.
-    pub(crate) fn working_set(&self, message: &Message) -> Result<WorkingSet, ChatError> {
+    pub(crate) fn working_set(&self, message: &Message) -> Result<WorkingSet, StepError> {
         let running = running_pins()?;
         let mut state = Cow::Borrowed(self.log.state());
-        for event in opening(&self.log, &running, 0).map_err(StoreError::from)? {
+        for event in opening(&self.log, &running, 0).map_err(unusable)? {
             let state = state.to_mut();
-            state.check(&event.payload).map_err(|error| StoreError::Append(error.into()))?;
+            state.check(&event.payload).map_err(|refusal| unusable(AppendError::from(refusal)))?;
             state.apply(event);
         }
         let query = self.query(message);
         let request = Request { campaign_id: self.log.campaign_id(), scene_id: None, query: &query, budget: BUDGET };
-        Ok(working_set::build(&state, &request, &running)?.set)
+        let built = working_set::build(&state, &request, &running);
+        Ok(built.map_err(|error| ErrorCode::Memory.because_of("no working set could be built", error))?.set)
     }
 
     /// Appends an exchange to the memory, in one write with the events that must precede it. Appending it twice has no
@@ -236,7 +253,7 @@ impl OpenMemory {
         id: &ExchangeId,
         stored: &StoredExchange,
         at: Timestamp,
-    ) -> Result<(), ChatError> {
+    ) -> Result<(), StepError> {
         let running = running_pins()?;
         let exchange = Event {
             at: at.as_millis(),
@@ -252,7 +269,7 @@ impl OpenMemory {
         match store::append_all(ports.logs, &self.name, &mut self.log, &events, &self.seal).await {
             // The memory was erased meanwhile, so there is nothing to append to.
             Ok(_) | Err(StoreError::Append(AppendError::Refused(memory::Refusal::Erased))) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(unusable(error)),
         }
     }
 }
@@ -264,14 +281,14 @@ fn stored_exchange(event: Event) -> Option<StoredExchange> {
 }
 
 /// An exchange as a fact.
-fn fact(id: &ExchangeId, stored: &StoredExchange) -> Result<FactCommitted, ChatError> {
+fn fact(id: &ExchangeId, stored: &StoredExchange) -> Result<FactCommitted, StepError> {
     let (source, stable_key) = (handle("chat")?, handle(&format!("exchange-{}", id.as_str()))?);
-    let payload = canonical::value_of(stored).map_err(|_| ChatError::Form("an exchange"))?;
+    let payload = canonical::value_of(stored).map_err(|_| malformed("an exchange"))?;
     Ok(FactCommitted::unlocked(source, handle(KIND)?, stable_key, Mode::Companion, payload))
 }
 
 /// The pins of the running system: its policies and the version of the chat's prompts.
-fn running_pins() -> Result<Pins, ChatError> {
+fn running_pins() -> Result<Pins, StepError> {
     let mut pins = policy::pins();
     let version = handle(&format!("sha256:{}", chat_version()))?;
     pins.0.insert(PinKind::PromptTemplates, [(handle("chat")?, version)].into());
@@ -295,7 +312,7 @@ pub(crate) async fn catch_up(
     ports: Ports<'_>,
     account: Versioned<Account>,
     opened: &mut OpenMemory,
-) -> Result<Versioned<Account>, ChatError> {
+) -> Result<Versioned<Account>, StepError> {
     let waiting: Vec<(ExchangeId, String, Timestamp)> =
         account.value.unlogged().map(|(id, sealed, at)| (id.clone(), sealed.to_owned(), at)).collect();
     if waiting.is_empty() {
@@ -319,13 +336,13 @@ pub(crate) async fn catch_up(
 }
 
 /// Loads the account, or makes a new one, and finishes an erasure that was interrupted.
-pub(crate) async fn ready(ports: Ports<'_>, who: &SubscriberId) -> Result<Versioned<Account>, ChatError> {
+pub(crate) async fn ready(ports: Ports<'_>, who: &SubscriberId) -> Result<Versioned<Account>, StepError> {
     let account = ports.journal.load(who).await?;
     if account.value.is_erasing() { finish(ports, account).await } else { Ok(account) }
 }
 
 /// GET: the whole memory as its document, or only the `newest` exchanges, which a page shows.
-pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<&str>) -> Result<Reply, ChatError> {
+pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<&str>) -> Result<Reply, StepError> {
     let newest = match newest.map(|text| text.parse().ok().filter(|most| (1..=MOST_NEWEST).contains(most))) {
         Some(None) => {
             let sentence = format!("newest must be a number from 1 to {MOST_NEWEST}.");
@@ -340,7 +357,7 @@ pub(crate) async fn export(ports: Ports<'_>, who: &SubscriberId, newest: Option<
     if let Some(most) = newest {
         return opened.newest(most);
     }
-    let document = memory::export::export(&opened.log, &opened.seal).map_err(|_| ChatError::Form("an event"))?;
+    let document = memory::export::export(&opened.log, &opened.seal).map_err(|_| malformed("an event"))?;
     whole(document)
 }
 
@@ -349,20 +366,20 @@ fn escaped_bytes(text: &[u8]) -> usize {
     text.len() + text.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
-fn whole(document: Vec<u8>) -> Result<Reply, ChatError> {
+fn whole(document: Vec<u8>) -> Result<Reply, StepError> {
     if escaped_bytes(&document) > LARGEST_REPLY {
         return Ok(Reply::error(413, "too_large", TOO_LARGE));
     }
-    let document = String::from_utf8(document).map_err(|_| ChatError::Form("an event"))?;
+    let document = String::from_utf8(document).map_err(|_| malformed("an event"))?;
     Ok(Reply::json_text(200, document))
 }
 
 /// As many of the events, which come newest first, as `most` and one reply allow, in their order; and whether there are
 /// more.
 fn end_of(
-    events: impl Iterator<Item = Result<String, ChatError>>,
+    events: impl Iterator<Item = Result<String, StepError>>,
     most: usize,
-) -> Result<(Vec<String>, bool), ChatError> {
+) -> Result<(Vec<String>, bool), StepError> {
     let (mut shown, mut bytes) = (Vec::new(), 0);
     let mut has_earlier = false;
     for event in events {
@@ -379,10 +396,10 @@ fn end_of(
 }
 
 /// Finishes an erasure. After a crash the account's next call or the schedule repeats it.
-pub(crate) async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, ChatError> {
+pub(crate) async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, StepError> {
     let Ports { journal, bridges, logs, keys, .. } = ports;
     let forgetting = forgetting::Ports { journal, bridges, logs, keys };
-    Ok(forgetting::finish(forgetting, account).await?)
+    forgetting::finish(forgetting, account).await
 }
 
 #[cfg(test)]
@@ -407,6 +424,6 @@ mod tests {
         assert_eq!(end_of(quoted, 500).unwrap().0.len(), 3);
         assert_eq!((of(3, 500).0.len(), of(3, 500).1), (3, false));
         assert_eq!((of(3, 2).0.len(), of(3, 2).1), (2, true));
-        assert!(matches!(end_of([Err(ChatError::Erased)].into_iter(), 1), Err(ChatError::Erased)));
+        assert_eq!(end_of([Err(erased())].into_iter(), 1).unwrap_err().code(), ErrorCode::Erased);
     }
 }

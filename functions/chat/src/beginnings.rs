@@ -5,13 +5,17 @@
 //! sealed under the memory's key, so that an erasure makes it unreadable. It is only for the page that waits: a failure
 //! to store it does not fail the exchange, and only the exchange's own reply is final.
 
-use crate::{ChatError, Ports, account_memory, checks};
+use crate::{
+    Ports,
+    account_memory::{self, malformed},
+    checks,
+};
 use async_trait::async_trait;
 use authority::Evaluation;
 use aws::SubjectSeal;
 use crosscheck::chat::beginning;
 use domain::{
-    Timestamp,
+    StepError, Timestamp,
     chat::{Account, Ask, Exchange, ExchangeStage, Message, SubscriberId, Voice, VoiceReply},
     ports::{Listener, Seal},
 };
@@ -92,20 +96,19 @@ impl BeginningPublisher<'_> {
         state.written_at = Some(now);
         state.written.clone_from(&replies);
         if let Err(error) = self.write(replies).await {
-            tracing::warn!(error = telemetry::chain(&error), "the page gets the reply without its beginnings");
+            let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+            tracing::warn!(code, error, "the page gets the reply without its beginnings");
             state.has_failed = true;
         }
     }
 
-    async fn write(&self, replies: Vec<VoiceReply>) -> Result<(), ChatError> {
+    async fn write(&self, replies: Vec<VoiceReply>) -> Result<(), StepError> {
         let beginnings =
             StoredBeginnings { owner: self.ask.owner.clone(), replies, notice: self.notice.map(str::to_owned) };
-        let plain = serde_json::to_vec(&beginnings).map_err(|_| ChatError::Form("a beginning"))?;
+        let plain = serde_json::to_vec(&beginnings).map_err(|_| malformed("a beginning"))?;
         let sealed = hex::encode(self.seal.seal(0, &plain));
         let put = self.ports.beginnings.put(self.who, &self.ask.id, &sealed, self.until);
-        Ok(within(self.ports.pause, self.write_time, put)
-            .await
-            .map_err(|_| ChatError::Form("the time of a beginning"))??)
+        Ok(within(self.ports.pause, self.write_time, put).await.map_err(|_| malformed("the time of a beginning"))??)
     }
 }
 
@@ -147,13 +150,14 @@ impl Listener for VoiceListener<'_> {
 /// The readable beginnings of an exchange that is being answered.
 pub(crate) async fn find(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Option<StoredBeginnings> {
     let read = read(ports, account, exchange).await.unwrap_or_else(|error| {
-        tracing::warn!(error = telemetry::chain(&error), "the beginnings of a reply cannot be read");
+        let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+        tracing::warn!(code, error, "the beginnings of a reply cannot be read");
         None
     });
     read.filter(|beginnings| !beginnings.replies.is_empty())
 }
 
-async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<StoredBeginnings>, ChatError> {
+async fn read(ports: Ports<'_>, account: &Account, exchange: &Exchange) -> Result<Option<StoredBeginnings>, StepError> {
     let ExchangeStage::Claimed { owner, .. } = &exchange.stage else { return Ok(None) };
     let name = account.memory();
     let (sealed, key) = futures_util::join!(ports.beginnings.find(account.id(), &exchange.id), ports.keys.find(&name));

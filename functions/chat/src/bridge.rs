@@ -1,10 +1,10 @@
 //! The Bridge: its agreement, its acceptance, and the thread.
 
-use crate::{ChatError, Ports, account_memory, limits, ports, reply};
+use crate::{Ports, account_memory, limits, ports, reply};
 use authority::{Evaluation, Refusal, evaluate};
-use bridge::{AcceptanceRequest, Alerting, BridgeError, Held, InvalidAcceptance, StepNotTaken};
+use bridge::{AcceptanceRequest, Alerting, Held, InvalidAcceptance, StepNotTaken};
 use domain::{
-    EmailAddress, Metric, Timestamp,
+    EmailAddress, Metric, StepError, Timestamp,
     chat::{Access, Author, Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, Plan, SubscriberId},
 };
 use runtime::http::{Reply, Request};
@@ -18,7 +18,7 @@ const fn bridge_ports(ports: Ports<'_>) -> bridge::Ports<'_> {
 }
 
 /// The subscriber's paid access, or that of the Bridge while it is granted.
-pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, ChatError> {
+pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp) -> Result<Access, StepError> {
     let (paid, bridge) = futures_util::join!(ports.access.access(who, now), ports.bridges.load(who));
     let (paid, bridge) = (paid?, bridge?);
     let plan = if bridge.value.is_granted(now) { Plan::Bridge } else { paid.plan };
@@ -26,7 +26,7 @@ pub(crate) async fn access(ports: Ports<'_>, who: &SubscriberId, now: Timestamp)
 }
 
 /// GET: the state, the current agreement, and the acceptance.
-pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
+pub(crate) async fn status(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, StepError> {
     account_memory::ready(ports, who).await?;
     let held = bridge::load(bridge_ports(ports), who).await?;
     Ok(Reply::json(200, &describe(&held.bridge.value, ports.journal.clock.now())))
@@ -62,7 +62,7 @@ fn parse_acceptance(request: &Request) -> Result<AcceptanceRequest, Reply> {
 }
 
 /// POST: accepts the agreement that the page showed.
-pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
+pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, StepError> {
     let asked = match parse_acceptance(request) {
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
@@ -81,7 +81,7 @@ pub(crate) async fn accept(ports: Ports<'_>, who: &SubscriberId, request: &Reque
     Ok(match bridge::accept(bridge_ports(ports), who, &checked).await {
         Ok(bridge) => Reply::json(200, &describe(&bridge.value, now)),
         Err(StepNotTaken::Refused(refused)) => of_refusal(refused),
-        Err(StepNotTaken::Bridge(error)) => return Err(error.into()),
+        Err(StepNotTaken::Bridge(error)) => return Err(error),
     })
 }
 
@@ -115,13 +115,13 @@ fn of_refusal(refused: BridgeRefused) -> Reply {
 }
 
 /// GET: the thread, which is also its export.
-pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
+pub(crate) async fn messages(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, StepError> {
     account_memory::ready(ports, who).await?;
     let held = bridge::load(bridge_ports(ports), who).await?;
     Ok(Reply::json(200, &thread(ports, &held).await?))
 }
 
-async fn thread(ports: Ports<'_>, held: &Held) -> Result<Value, BridgeError> {
+async fn thread(ports: Ports<'_>, held: &Held) -> Result<Value, StepError> {
     let shown = held.messages(ports.keys).await?;
     let message = |it: &bridge::ThreadMessage| {
         let from = match it.author {
@@ -150,7 +150,7 @@ fn parse_message(request: &Request) -> Result<(ExchangeId, Message, Option<Strin
 /// POST: adds a message to the thread. Repeating the same id and text changes nothing. A message that may disclose
 /// self-harm is posted too, because a person reads the thread; its reply is the sources of help. If it cannot be posted,
 /// the reply is the same, and operators are alerted that they cannot read it, up to a limit a day, as [`alerting`] says.
-pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
+pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, StepError> {
     let (id, message, locale) = match parse_message(request) {
         Ok(parsed) => parsed,
         Err(reply) => return Ok(reply),
@@ -161,8 +161,8 @@ pub(crate) async fn post(ports: Ports<'_>, who: &SubscriberId, request: &Request
     let is_posted = delivered.as_ref().is_ok_and(|reply| reply.status() == 200);
     if !is_posted && let Err(error) = record_unposted(ports, who, &id, &disclosed).await {
         ports.meter.record(&[Metric::AuditWriteFailed.once()], ports.journal.clock.now());
-        let error = runtime::telemetry::chain(&error);
-        tracing::error!(error, "a message that may disclose self-harm is neither posted nor recorded");
+        let (code, error) = (error.code().as_str(), runtime::telemetry::chain(&error));
+        tracing::error!(code, error, "a message that may disclose self-harm is neither posted nor recorded");
     }
     Refusal::of(&disclosed).map_or(delivered, |refusal| Ok(Reply::json(422, &json!(refusal))))
 }
@@ -175,7 +175,7 @@ async fn record_unposted(
     who: &SubscriberId,
     id: &ExchangeId,
     disclosed: &Evaluation,
-) -> Result<(), BridgeError> {
+) -> Result<(), StepError> {
     match limits::UNPOSTED_DISCLOSURE.take(ports, who).await {
         Ok(Some(_)) => {
             tracing::warn!(subscriber = who.prefix(), "too many messages that may disclose self-harm: not recorded");
@@ -214,7 +214,7 @@ async fn deliver(
     id: &ExchangeId,
     message: &Message,
     disclosed: Option<&Evaluation>,
-) -> Result<Reply, ChatError> {
+) -> Result<Reply, StepError> {
     account_memory::ready(ports, who).await?;
     let known = ports.bridges.load(who).await?;
     if known.value.message(id).is_none()
@@ -228,6 +228,6 @@ async fn deliver(
             Reply::json(200, &json!({ "id": id, "from": "you", "at": at, "text": message.as_str() }))
         }
         Err(StepNotTaken::Refused(refused)) => of_refusal(refused),
-        Err(StepNotTaken::Bridge(error)) => return Err(error.into()),
+        Err(StepNotTaken::Bridge(error)) => return Err(error),
     })
 }

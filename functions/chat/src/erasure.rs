@@ -1,13 +1,16 @@
 //! Erases the memory of an account at its customer's request, if there is anything to erase.
 
-use crate::{ChatError, Ports, account_memory, limits, reply};
-use domain::chat::{Account, SubscriberId};
+use crate::{Ports, account_memory, limits, reply};
+use domain::{
+    StepError,
+    chat::{Account, SubscriberId},
+};
 use runtime::http::Reply;
 use serde_json::json;
 
 /// DELETE: erases the memory, then replies. An erasure of nothing writes nothing, because it costs its sender nothing,
 /// and what it would write stays for years.
-pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
+pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, StepError> {
     let account = ports.journal.load(who).await?;
     if !holds_nothing(ports, &account.value).await? {
         // One that has begun is finished, whatever the limit says.
@@ -24,7 +27,7 @@ pub(crate) async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply,
 
 /// Whether there is nothing to erase: no exchange, no record of the memory, and no acceptance or thread of the Bridge.
 /// A key alone is nothing, because reading an empty memory makes one.
-async fn holds_nothing(ports: Ports<'_>, account: &Account) -> Result<bool, ChatError> {
+async fn holds_nothing(ports: Ports<'_>, account: &Account) -> Result<bool, StepError> {
     if !account.is_blank() {
         return Ok(false);
     }

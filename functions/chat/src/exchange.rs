@@ -3,8 +3,8 @@
 //! the GET build these replies with the same private functions.
 
 use crate::{
-    ChatError, Ports, Settings,
-    account_memory::{self, OpenMemory, StoredExchange},
+    Ports, Settings,
+    account_memory::{self, OpenMemory, StoredExchange, malformed},
     answer::{self, Context},
     beginnings::{self, BeginningPublisher},
     bridge, limits, ports, reply, subscription,
@@ -15,7 +15,7 @@ use audit::{
 };
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
-    Metric, Timestamp,
+    Metric, StepError, Timestamp,
     chat::{Access, Account, Ask, Claimed, Exchange, ExchangeId, ExchangeStage, Message, Plan, SubscriberId, Voice},
     ports::Versioned,
 };
@@ -42,11 +42,11 @@ pub(crate) enum NotAnswered {
     /// The account no longer lists the exchange; the memory holds its reply.
     Remembered(StoredExchange),
     /// A store or a vendor failed.
-    Failed(ChatError),
+    Failed(StepError),
 }
 
-impl From<ChatError> for NotAnswered {
-    fn from(error: ChatError) -> Self {
+impl From<StepError> for NotAnswered {
+    fn from(error: StepError) -> Self {
         Self::Failed(error)
     }
 }
@@ -79,7 +79,7 @@ pub(crate) async fn ask(
     settings: &Settings,
     who: &SubscriberId,
     request: &Request,
-) -> Result<Reply, ChatError> {
+) -> Result<Reply, StepError> {
     let asked = match parse(request, ports.journal.clock.now()) {
         Ok(asked) => asked,
         Err(reply) => return Ok(reply),
@@ -121,7 +121,7 @@ async fn claim_exchange(
     request: &Request,
     asked: &ExchangeRequest,
     evaluation: &Evaluation,
-) -> Result<(Versioned<Account>, Access, Ask, Claimed), ChatError> {
+) -> Result<(Versioned<Account>, Access, Ask, Claimed), StepError> {
     let key = ports::key(ports).await?;
     let mut ask = Ask {
         id: asked.id.clone(),
@@ -174,7 +174,7 @@ fn claim(ask: &Ask, lease: Duration) -> impl Fn(&mut Account, Timestamp) -> Chan
 
 /// POST, from a browser whose session cannot be read: refuses a message that the authority gate declines, because the
 /// sources of help do not wait for a store. No account can have its record.
-pub(crate) async fn refuse_unknown(ports: Ports<'_>, request: &Request, error: ChatError) -> Result<Reply, ChatError> {
+pub(crate) async fn refuse_unknown(ports: Ports<'_>, request: &Request, error: StepError) -> Result<Reply, StepError> {
     let Ok(asked) = parse(request, ports.journal.clock.now()) else { return Err(error) };
     let evaluation = evaluate(asked.message.as_str(), asked.locale.as_deref());
     match Refusal::of(&evaluation) {
@@ -198,7 +198,7 @@ async fn declined(
     asked: &ExchangeRequest,
     evaluation: &Evaluation,
     claim: Option<&Ask>,
-) -> Result<(), ChatError> {
+) -> Result<(), StepError> {
     let facts = json!({ "exchange": asked.id, "authority": evaluation.envelope() });
     let is_escalated = escalated(&facts).is_some();
     let decline = |account: &mut Account, now| {
@@ -226,11 +226,12 @@ async fn declined(
 /// Logs and counts a record of a declined message that could not be written, and alerts operators to an escalated one,
 /// because no list may have it. `who` is the customer as alerts name them. The reply to the customer does not depend on
 /// it.
-async fn report_unrecorded(ports: Ports<'_>, who: &str, evaluation: &Evaluation, recorded: Result<(), ChatError>) {
+async fn report_unrecorded(ports: Ports<'_>, who: &str, evaluation: &Evaluation, recorded: Result<(), StepError>) {
     if let Err(error) = recorded {
         let now = ports.journal.clock.now();
         ports.meter.record(&[Metric::AuditWriteFailed.once()], now);
-        tracing::error!(error = telemetry::chain(&error), "a declined message is not recorded");
+        let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+        tracing::error!(code, error, "a declined message is not recorded");
         let details = json!({ "authority": evaluation.envelope() });
         raise_unrecorded(ports.journal.alerts, &details, who, now).await;
     }
@@ -244,7 +245,7 @@ async fn answered(
     account: Versioned<Account>,
     id: &ExchangeId,
     sealed: &str,
-) -> Result<Reply, ChatError> {
+) -> Result<Reply, StepError> {
     let left = free_left(access, &account.value);
     if account.value.unlogged().next().is_none() {
         let stored = account_memory::kept_exchange(ports, &account.value, sealed).await?;
@@ -268,12 +269,13 @@ async fn remembered(
     access: Access,
     account: &Account,
     asked: &ExchangeRequest,
-) -> Result<Option<Reply>, ChatError> {
+) -> Result<Option<Reply>, StepError> {
     match limits::LOOKUP.take(ports, account.id()).await {
         Ok(None) => {}
         Ok(Some(wait)) => return Ok(Some(reply::too_many(wait))),
         Err(error) => {
-            tracing::error!(error = telemetry::chain(&error), "a refused message is not looked for in the memory");
+            let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+            tracing::error!(code, error, "a refused message is not looked for in the memory");
             return Ok(None);
         }
     }
@@ -289,7 +291,8 @@ fn of_known(asked: &ExchangeRequest, stored: &StoredExchange, left: Option<u32>)
 /// Appends the stored reply to the memory. A failure is only logged: the account's next call appends it.
 async fn remember(ports: Ports<'_>, account: Versioned<Account>, opened: &mut OpenMemory) {
     if let Err(error) = account_memory::catch_up(ports, account, opened).await {
-        tracing::error!(error = telemetry::chain(&error), "the memory lacks a reply until the next call");
+        let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+        tracing::error!(code, error, "the memory lacks a reply until the next call");
     }
 }
 
@@ -323,7 +326,7 @@ async fn make(
         return Err(NotAnswered::Declined(Box::new(evaluation)));
     }
     let memory = opened.working_set(&asked.message)?;
-    let session = account.value.session().ok_or(ChatError::Form("an account's name"))?;
+    let session = account.value.session().ok_or_else(|| malformed("an account's name"))?;
     let context = Context { session: &session, message: &asked.message, memory: &memory, evaluation: &evaluation };
     let notice = evaluation.notice();
     let publisher = BeginningPublisher {
@@ -354,7 +357,7 @@ async fn granted(
     mut account: Versioned<Account>,
     ask: &Ask,
     asked: &ExchangeRequest,
-) -> Result<Reply, ChatError> {
+) -> Result<Reply, StepError> {
     let release = |account: &mut Account, _| Change::saved(account.release(&ask.id, &ask.owner));
     match make(ports, settings, access, &mut account, ask, asked).await {
         Ok(made) => keep(ports, access, account, ask, asked, made).await,
@@ -391,7 +394,7 @@ async fn keep(
     ask: &Ask,
     asked: &ExchangeRequest,
     made: UnstoredReply,
-) -> Result<Reply, ChatError> {
+) -> Result<Reply, StepError> {
     let UnstoredReply { mut opened, sealed, stored, facts } = made;
     let ended = |account: &mut Account, now: Timestamp| {
         let (status, done) = match &sealed {
@@ -426,7 +429,7 @@ async fn keep(
 
 /// GET: the state of an exchange, with the beginnings of its replies while they are made. Ends it with the apology when
 /// its claim has expired.
-pub(crate) async fn get_exchange(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, ChatError> {
+pub(crate) async fn get_exchange(ports: Ports<'_>, who: &SubscriberId, id: &str) -> Result<Reply, StepError> {
     let Ok(id) = ExchangeId::parse(id) else { return Ok(reply::not_found()) };
     let account = account_memory::ready(ports, who).await?;
     let now = ports.journal.clock.now();

@@ -1,9 +1,7 @@
 //! Routes each request to its call.
 
-use crate::{
-    ChatError, Ports, Settings, account_memory, bridge, erasure, exchange, limits, reply, sign_in, subscription,
-};
-use domain::chat::SubscriberId;
+use crate::{Ports, Settings, account_memory, bridge, erasure, exchange, limits, reply, sign_in, subscription};
+use domain::{StepError, chat::SubscriberId};
 use runtime::{
     http::{Reply, Request},
     telemetry,
@@ -20,7 +18,8 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, request: Request) -> 
     match route(ports, settings, &request).await {
         Ok(reply) => reply,
         Err(error) => {
-            tracing::error!(error = telemetry::chain(&error), path = request.path(), "a call of the chat failed");
+            let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+            tracing::error!(code, error, path = request.path(), "a call of the chat failed");
             reply::unavailable()
         }
     }
@@ -35,7 +34,7 @@ fn is_from_our_page(settings: &Settings, request: &Request) -> bool {
     own || (host.is_some() && host == request.header("host"))
 }
 
-async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
+async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, StepError> {
     if !is_from_our_page(settings, request) {
         return Ok(reply::other_site());
     }
@@ -76,7 +75,7 @@ async fn route(ports: Ports<'_>, settings: &Settings, request: &Request) -> Resu
 }
 
 /// GET: the plan of the signed-in customer.
-async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
+async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, StepError> {
     let access = bridge::access(ports, who, ports.journal.clock.now()).await?;
     let account = ports.journal.load(who).await?;
     let has_lapsed = access.paid_until.is_none() && has_paid(ports, who).await?;
@@ -84,7 +83,7 @@ async fn me(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
 }
 
 /// GET: the memory of the signed-in customer, as its document or only the newest exchanges.
-async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
+async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, StepError> {
     if let Some(wait) = limits::MEMORY.take(ports, who).await? {
         return Ok(reply::too_many(wait));
     }
@@ -92,7 +91,7 @@ async fn memory(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Resu
 }
 
 /// Whether an invoice of the subscriber was ever paid.
-async fn has_paid(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, ChatError> {
+async fn has_paid(ports: Ports<'_>, who: &SubscriberId) -> Result<bool, StepError> {
     let known = ports.subscribers.load(who).await?;
     Ok(known.is_some_and(|known| known.value.billing().paid_invoices().0 > 0))
 }

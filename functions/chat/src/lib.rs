@@ -11,7 +11,6 @@ mod beginnings;
 mod bridge;
 mod checks;
 mod erasure;
-mod error;
 mod exchange;
 mod handle;
 mod limits;
@@ -21,7 +20,6 @@ mod settings;
 mod sign_in;
 mod subscription;
 
-pub use error::ChatError;
 pub use handle::handle;
 pub use ports::Ports;
 pub use settings::Settings;

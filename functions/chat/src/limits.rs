@@ -1,9 +1,9 @@
 //! Rate limits by windows of time. A network is counted under a keyed digest of its address.
 
-use crate::{ChatError, Ports, Settings};
+use crate::{Ports, Settings};
 use bridge::Alerting;
 use domain::{
-    Metric, Timestamp,
+    Metric, StepError, Timestamp,
     chat::{LINKS_AN_HOUR, MOST_DECLINES_A_DAY, SubscriberId, SubscriberKey},
 };
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) struct Limit(&'static str, Duration, u32);
 
 impl Limit {
     /// Counts one. Returns the wait if the limit is reached.
-    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, ChatError> {
+    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Duration>, StepError> {
         let Self(name, window, most) = *self;
         take(ports, &format!("{name}/{}", who.as_str()), window, most).await
     }
@@ -61,7 +61,7 @@ pub(crate) const OFFER: Limit = Limit("offer", HOUR, 10);
 pub(crate) const STRIPE_PAGE: Limit = Limit("pages", HOUR, 20);
 
 /// Takes one of the `most` that a window of time allows. If none is left, returns the time until the next window.
-async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, ChatError> {
+async fn take(ports: Ports<'_>, what: &str, window: Duration, most: u32) -> Result<Option<Duration>, StepError> {
     let now = ports.journal.clock.now();
     let seconds = i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
     let number = now.as_seconds() / seconds;
@@ -88,7 +88,7 @@ const TWICE: u32 = 2;
 
 impl SharedAlerts {
     /// Counts this person's message and returns whether operators are alerted.
-    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Alerting, ChatError> {
+    pub(crate) async fn take(&self, ports: Ports<'_>, who: &SubscriberId) -> Result<Alerting, StepError> {
         let Self(name, people) = *self;
         // Otherwise one person who writes many messages would use up the alerts about the others.
         if Limit(name, HOUR, TWICE).take(ports, who).await?.is_some() {
@@ -113,7 +113,7 @@ pub(crate) async fn link(
     key: &SubscriberKey,
     subscriber: &SubscriberId,
     from: Option<&str>,
-) -> Result<bool, ChatError> {
+) -> Result<bool, StepError> {
     let (network, mailbox) = (network(key, from), subscriber.as_str());
     let a_minute = settings.mails_a_minute.div_ceil(NETWORKS_A_MINUTE);
     // A request over its own limits counts against neither the others of its network nor the owner of the mailbox. One that
@@ -138,6 +138,6 @@ pub(crate) async fn free(
     settings: &Settings,
     key: &SubscriberKey,
     from: Option<&str>,
-) -> Result<Option<Duration>, ChatError> {
+) -> Result<Option<Duration>, StepError> {
     take(ports, &format!("free/{}", network(key, from)), DAY, settings.per_network).await
 }

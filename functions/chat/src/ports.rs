@@ -1,8 +1,8 @@
 //! The ports of the function, and the key of subscribers' ids that is read through one of them.
 
-use crate::ChatError;
 use audit::{BridgeJournal, ChatJournal};
 use domain::{
+    ErrorCode, StepError,
     chat::SubscriberKey,
     ports::{
         Breakers, ChatAccess, Mailbox, MemoryLogs, Meter, Model, Pause, Randomness, ReplyBeginnings, SecretSource,
@@ -34,6 +34,7 @@ pub struct Ports<'a> {
 }
 
 /// The key of subscribers' ids.
-pub(crate) async fn key(ports: Ports<'_>) -> Result<SubscriberKey, ChatError> {
-    Ok(SubscriberKey::parse(&ports.secret.document().await?)?)
+pub(crate) async fn key(ports: Ports<'_>) -> Result<SubscriberKey, StepError> {
+    let document = ports.secret.document().await?;
+    SubscriberKey::parse(&document).map_err(|error| ErrorCode::Malformed.of(error))
 }

@@ -1,9 +1,9 @@
 //! Signing in by a mailed link, and sessions. Secrets are stored as digests.
 
-use crate::{ChatError, Ports, Settings, limits, ports, reply};
+use crate::{Ports, Settings, limits, ports, reply};
 use audit::hash::sha256;
 use domain::{
-    EmailAddress, Metric, Secret,
+    EmailAddress, ErrorCode, Metric, Secret, StepError,
     chat::{ChatSession, LINK_HOLDS, Login, SESSION_HOLDS, SubscriberId, sign_in_mails},
     ports::{MailError, OutgoingMail, SaveError, StorageError},
     texts,
@@ -40,8 +40,9 @@ fn is_secret(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn secret(ports: Ports<'_>) -> Result<Secret, ChatError> {
-    ports.randomness.secret().ok_or(ChatError::NoRandomBytes)
+fn secret(ports: Ports<'_>) -> Result<Secret, StepError> {
+    let missing = || ErrorCode::NoRandomBytes.because("the operating system supplied no random bytes");
+    ports.randomness.secret().ok_or_else(missing)
 }
 
 fn field(request: &Request, name: &str) -> Result<String, Reply> {
@@ -54,7 +55,7 @@ fn field(request: &Request, name: &str) -> Result<String, Reply> {
 
 /// Mails a link. The reply is always the same, so that it shows neither whether the address has an account nor how
 /// often a link was requested for it.
-pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
+pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, StepError> {
     let address = match field(request, "email") {
         Ok(address) => address,
         Err(reply) => return Ok(reply),
@@ -68,7 +69,8 @@ pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Reque
         && let Err(error) = mail(ports, settings, address, &browser, request.network().as_deref()).await
     {
         ports.meter.record(&[Metric::ChatLinkFailed.once()], ports.journal.clock.now());
-        tracing::error!(error = telemetry::chain(&error), "no link was mailed");
+        let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+        tracing::error!(code, error, "no link was mailed");
     }
     // A developer's site has no TLS, and clients other than browsers do not send a Secure cookie back to it.
     let secure = if has_tls(settings) { "; Secure" } else { "" };
@@ -77,24 +79,13 @@ pub(crate) async fn login(ports: Ports<'_>, settings: &Settings, request: &Reque
     Ok(Reply::json(202, &json!({ "status": "sent" })).header("set-cookie", cookie))
 }
 
-/// The reason why no link was mailed.
-#[derive(Debug, thiserror::Error)]
-enum NotMailed {
-    #[error(transparent)]
-    Failed(#[from] ChatError),
-    #[error("the link could not be kept")]
-    Save(#[from] SaveError),
-    #[error("the mailbox did not take it")]
-    Mail(#[from] MailError),
-}
-
 async fn mail(
     ports: Ports<'_>,
     settings: &Settings,
     to: EmailAddress,
     browser: &Secret,
     network: Option<&str>,
-) -> Result<(), NotMailed> {
+) -> Result<(), StepError> {
     let key = ports::key(ports).await?;
     let subscriber = SubscriberId::of(&key, &to);
     if !limits::link(ports, settings, &key, &subscriber, network).await? {
@@ -104,7 +95,8 @@ async fn mail(
     let token = secret(ports)?;
     let now = ports.journal.clock.now();
     let login = Login::new(subscriber, sha256(browser.expose().as_bytes()), now);
-    ports.sign_ins.save_login(&sha256(token.expose().as_bytes()), &login, 0).await?;
+    let kept = ports.sign_ins.save_login(&sha256(token.expose().as_bytes()), &login, 0).await;
+    kept.map_err(|error| ErrorCode::Storage.because_of("the link could not be kept", error))?;
     let link = format!("{}/chat?token={}", settings.site, token.expose());
     let mail = OutgoingMail {
         to,
@@ -112,7 +104,8 @@ async fn mail(
         body: texts::CHAT_LINK_BODY.replace("{link}", &link),
         session_id: sign_in_mails(now),
     };
-    let draft = ports.mailbox.create_draft(&mail).await?;
+    let not_taken = |error: MailError| ErrorCode::Mailbox.because_of("the mailbox did not take it", error);
+    let draft = ports.mailbox.create_draft(&mail).await.map_err(not_taken)?;
     let sent = ports.mailbox.send_draft(&draft).await;
     // A draft of SES's mails would stay in the table for hours, with the address and the link.
     if sent.as_ref().is_err_and(is_unsent)
@@ -120,7 +113,7 @@ async fn mail(
     {
         tracing::warn!(error = telemetry::chain(&error), "a draft with a link could not be removed");
     }
-    Ok(sent?)
+    sent.map_err(not_taken)
 }
 
 /// Whether the mail is certainly still a draft.
@@ -129,7 +122,7 @@ const fn is_unsent(error: &MailError) -> bool {
 }
 
 /// Signs in the browser that asked for the link, once.
-pub(crate) async fn session(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
+pub(crate) async fn session(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, StepError> {
     let token = match field(request, "token") {
         Ok(token) => token,
         Err(reply) => return Ok(reply),
@@ -183,7 +176,7 @@ fn asks_for_everywhere(request: &Request) -> Result<bool, Reply> {
 
 /// Ends the session, and before it all others of its customer if the request asks for that. Only a valid session says
 /// whose these are, so it ends last: after a failure the same request ends the rest.
-pub(crate) async fn sign_out(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, ChatError> {
+pub(crate) async fn sign_out(ports: Ports<'_>, settings: &Settings, request: &Request) -> Result<Reply, StepError> {
     let everywhere = match asks_for_everywhere(request) {
         Ok(everywhere) => everywhere,
         Err(reply) => return Ok(reply),

@@ -1,8 +1,11 @@
 //! Starts a subscription and opens the customer portal. Neither changes what a customer has access to: only Stripe's
 //! events do.
 
-use crate::{ChatError, Ports, Settings, limits, reply};
-use domain::chat::{PaidPlan, SubscriberId};
+use crate::{Ports, Settings, limits, reply};
+use domain::{
+    StepError,
+    chat::{PaidPlan, SubscriberId},
+};
 use runtime::{
     http::{Reply, Request},
     telemetry,
@@ -15,7 +18,7 @@ const fn selling_ports(ports: Ports<'_>) -> SellingPorts<'_> {
 }
 
 /// POST: the address of the payment page for a plan, or of the customer portal for a subscriber.
-pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, ChatError> {
+pub(crate) async fn subscribe(ports: Ports<'_>, who: &SubscriberId, request: &Request) -> Result<Reply, StepError> {
     let fields = match reply::fields(request) {
         Ok(fields) => fields,
         Err(reply) => return Ok(reply),
@@ -37,14 +40,15 @@ pub(crate) async fn offer(ports: Ports<'_>, settings: &Settings, who: &Subscribe
     payment_page(ports, who)
         .await
         .unwrap_or_else(|error| {
-            tracing::error!(error = telemetry::chain(&error), "no payment page: the offer names the chat's page");
+            let (code, error) = (error.code().as_str(), telemetry::chain(&error));
+            tracing::error!(code, error, "no payment page: the offer names the chat's page");
             None
         })
         .unwrap_or_else(|| format!("{}/chat#subscribe", settings.site))
 }
 
 /// The payment page of an offer; `None` for a subscriber who had too many within the hour.
-async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<String>, ChatError> {
+async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<String>, StepError> {
     if limits::OFFER.take(ports, who).await?.is_some() {
         return Ok(None);
     }
@@ -52,7 +56,7 @@ async fn payment_page(ports: Ports<'_>, who: &SubscriberId) -> Result<Option<Str
 }
 
 /// POST: the address of the customer portal, where a subscription is canceled or an invoice is paid.
-pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, ChatError> {
+pub(crate) async fn portal(ports: Ports<'_>, who: &SubscriberId) -> Result<Reply, StepError> {
     let Some(customer) = subscription::customer(ports.subscribers, who).await? else { return Ok(not_subscribed()) };
     if let Some(wait) = limits::STRIPE_PAGE.take(ports, who).await? {
         return Ok(reply::too_many(wait));

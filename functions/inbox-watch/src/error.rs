@@ -1,7 +1,10 @@
 //! The errors of a run.
 
 use audit::CommitError;
-use domain::ports::{MailError, StorageError};
+use domain::{
+    StepError,
+    ports::{MailError, StorageError},
+};
 use runtime::Interrupted;
 use std::time::Duration;
 
@@ -22,7 +25,7 @@ pub(crate) enum WatchError {
     Followup(#[from] followup::NotOrdered),
     /// A message could not be posted on a Bridge.
     #[error(transparent)]
-    Bridge(#[from] bridge::BridgeError),
+    Bridge(#[from] StepError),
     /// A call to the mailbox failed.
     #[error(transparent)]
     Mailbox(#[from] MailError),

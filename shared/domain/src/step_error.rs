@@ -31,6 +31,12 @@ crate::enum_with_words! {
         InvalidWords = "invalid_words",
         /// A stored value is not in its form, or is not what this step stored.
         Malformed = "malformed",
+        /// A memory's log is damaged or does not take an event, or no working set can be built from it.
+        Memory = "memory",
+        /// The data that the step needs was erased meanwhile.
+        Erased = "erased",
+        /// The operating system supplied no random bytes.
+        NoRandomBytes = "no_random_bytes",
     }
     /// Its name in logs.
     pub const fn as_str;
@@ -40,6 +46,15 @@ impl ErrorCode {
     /// An error with this code and a text for operators.
     pub fn because(self, message: impl Into<Cow<'static, str>>) -> StepError {
         StepError { code: self, message: Some(message.into()), source: None }
+    }
+
+    /// An error with this code, a text for operators, and its cause, which logs show after the text.
+    pub fn because_of(
+        self,
+        message: impl Into<Cow<'static, str>>,
+        source: impl Error + Send + Sync + 'static,
+    ) -> StepError {
+        StepError { code: self, message: Some(message.into()), source: Some(Box::new(source)) }
     }
 
     /// An error with this code and the text of its cause.
@@ -129,6 +144,8 @@ mod tests {
         let storage = || StorageError { operation: "sale write", source: "refused".into() };
         let wrapped = StepError::from(storage());
         assert_eq!((wrapped.code(), chain(&wrapped)), (ErrorCode::Storage, chain(&storage())));
+        let explained = ErrorCode::Storage.because_of("the link could not be kept", storage());
+        assert_eq!(chain(&explained), ["the link could not be kept", "sale write failed", "refused"]);
         assert_eq!(chain(&ErrorCode::NoSale.because("there is no such sale")), ["there is no such sale"]);
     }
 

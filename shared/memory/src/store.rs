@@ -5,7 +5,10 @@ use crate::{
     handle::{Handle, InvalidHandle},
     log::{self, AppendError, Appended, BootError, EventLog, Record, Seal},
 };
-use domain::ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError, SubjectKeys};
+use domain::{
+    ErrorCode,
+    ports::{MemoryAppend, MemoryLogs, MemoryRecord, StorageError, SubjectKeys},
+};
 use lens::Digest;
 
 /// The most attempts of an append when other writers append in between.
@@ -43,6 +46,20 @@ pub enum StoreError {
     /// Other writers were faster in every attempt.
     #[error("others kept appending to the log; the event was not written")]
     Contention,
+}
+
+impl StoreError {
+    /// Its code in the errors of the steps that use a memory.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Storage(_) => ErrorCode::Storage,
+            Self::Contention => ErrorCode::Contended,
+            Self::Boot(_) | Self::CutShort { .. } | Self::NoHead { .. } | Self::Append(_) | Self::Name(_) => {
+                ErrorCode::Memory
+            }
+        }
+    }
 }
 
 /// Loads a log: checks every record, the chain, and the head, which the store keeps separately.

@@ -3,7 +3,10 @@
 
 mod support;
 
-use domain::ports::{MemoryLogs, Seal, SubjectKey, SubjectKeys};
+use domain::{
+    ErrorCode,
+    ports::{MemoryLogs, Seal, SubjectKey, SubjectKeys},
+};
 use lens::{Digest, Domain};
 use memory::{
     Event, EventLog, Payload,
@@ -132,7 +135,7 @@ fn a_lost_reply_and_a_retry_append_once() {
         let before = log.records().len();
         let mode = || event(Some("exchange-1"), ModeChanged { mode: lens::Mode::Companion });
         stores.fail_write(1, after);
-        assert!(matches!(append(&stores, &mut log, &seal, mode()), Err(StoreError::Storage(_))));
+        assert_eq!(append(&stores, &mut log, &seal, mode()).unwrap_err().code(), ErrorCode::Storage);
         let mut log = load(&stores, &seal).unwrap();
         append(&stores, &mut log, &seal, mode()).unwrap();
         append(&stores, &mut log, &seal, mode()).unwrap();
@@ -166,6 +169,7 @@ fn a_log_that_was_cut_short_is_found_by_its_head() {
     assert!(matches!(load(&stores, &seal), Err(StoreError::CutShort { found: 12, head: 20 })));
     stores.lose_head(LOG);
     assert!(matches!(load(&stores, &seal), Err(StoreError::NoHead { found: 12 })));
+    assert_eq!(load(&stores, &seal).unwrap_err().code(), ErrorCode::Memory);
 }
 
 /// The first append of another writer falls between the reads of the head and of the records.

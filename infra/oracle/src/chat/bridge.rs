@@ -3,10 +3,10 @@
 
 use std::{io, path::PathBuf};
 
-use bridge::{BridgeError, DecideError, FindError, Held, ReplyError, Row, ThreadMessage};
+use bridge::{DecideError, FindError, Held, ReplyError, Row, ThreadMessage};
 use clap::{Args, Subcommand};
 use domain::{
-    Timestamp,
+    StepError, Timestamp,
     chat::{Bridge, ExchangeId, Message, SubscriberId},
     ports::Clock,
 };
@@ -140,7 +140,7 @@ async fn find(deployed: &Deployed, digits: &str) -> Result<SubscriberId, Command
     })
 }
 
-fn unreadable(error: BridgeError) -> CommandError {
+fn unreadable(error: StepError) -> CommandError {
     CommandError::failed("the Bridge cannot be read", error)
 }
 

@@ -1,13 +1,13 @@
 //! A customer's steps on the page.
 
 use crate::{
-    BridgeError, Held, Ports, change, commit, load, of_memory,
+    Held, Ports, change, commit, load, of_memory,
     sealed::{Person, Sealer},
 };
 use audit::{Body, Change, CommitError, Record};
 use authority::Evaluation;
 use domain::{
-    Alert, EmailAddress, Timestamp,
+    Alert, EmailAddress, StepError, Timestamp,
     alert::Severity,
     chat::{Bridge, BridgeRefused, CURRENT_AGREEMENT, ExchangeId, Message, SubscriberId, SubscriberKey},
     ports::Versioned,
@@ -72,7 +72,7 @@ pub enum StepNotTaken {
     Refused(#[from] BridgeRefused),
     /// The Bridge could not be used.
     #[error(transparent)]
-    Bridge(#[from] BridgeError),
+    Bridge(#[from] StepError),
 }
 
 /// Accepts the agreement for a signed-in subscriber. Repeating it changes nothing.
@@ -89,7 +89,7 @@ pub async fn accept(
     let sealer = Sealer::make(ports.keys, &memory).await?;
     let sealed = sealer.seal_person(&checked.person)?;
     let step = |bridge: &mut Bridge, now| bridge.accept(&CURRENT_AGREEMENT, &memory, &sealed, now);
-    let (bridge, done) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
+    let (bridge, done) = commit(ports, held.bridge, step).await.map_err(StepError::from)?;
     done?;
     Ok(bridge)
 }
@@ -139,7 +139,7 @@ pub(crate) async fn post_text(
             _ => change,
         }
     };
-    let committed = ports.journal.commit(held.bridge, decide).await.map_err(BridgeError::from)?;
+    let committed = ports.journal.commit(held.bridge, decide).await.map_err(StepError::from)?;
     let (bridge, done) = committed.settle().await;
     done?;
     Ok(bridge)
@@ -160,14 +160,14 @@ pub enum Alerting {
 /// text is not kept. If the Bridge can be neither read nor written, the alert is raised without a record.
 ///
 /// # Errors
-/// [`BridgeError`]: there may be no record.
+/// [`StepError`]: there may be no record.
 pub async fn record_unposted(
     ports: Ports<'_>,
     who: &SubscriberId,
     id: &ExchangeId,
     disclosed: &Evaluation,
     alerting: Alerting,
-) -> Result<(), BridgeError> {
+) -> Result<(), StepError> {
     let recorded = try_record_unposted(ports, who, id, disclosed, alerting).await;
     if recorded.is_err() {
         let alert =
@@ -187,7 +187,7 @@ async fn try_record_unposted(
     id: &ExchangeId,
     disclosed: &Evaluation,
     alerting: Alerting,
-) -> Result<(), BridgeError> {
+) -> Result<(), StepError> {
     let decide = |bridge: &mut Bridge, now| {
         let (what_to_do, others) = match bridge.acceptance() {
             Some(_) => ("write to the member".to_owned(), ": oracle bridge list has all who wait for a grant"),

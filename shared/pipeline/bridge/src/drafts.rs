@@ -1,9 +1,9 @@
 //! Makes the draft of a mail and records it: only the recorded draft is ever sent.
 
-use crate::{BridgeError, Ports};
+use crate::Ports;
 use audit::Change;
 use domain::{
-    Timestamp,
+    StepError, Timestamp,
     chat::{Bridge, BridgeRefused},
     mail::Draft,
     ports::{MailError, Mailbox, OutgoingMail, Versioned},
@@ -11,7 +11,7 @@ use domain::{
 
 /// Makes a draft and records it with `record`. If the record is refused, because another process has recorded a draft or
 /// the mail is no longer wanted, the new draft is removed.
-pub(crate) async fn record<E: From<BridgeError>>(
+pub(crate) async fn record<E: From<StepError>>(
     ports: Ports<'_>,
     mailbox: &dyn Mailbox,
     bridge: Versioned<Bridge>,
@@ -24,7 +24,7 @@ pub(crate) async fn record<E: From<BridgeError>>(
         Ok(()) => Change::save(Ok(())),
         Err(refused) => Change::nothing(Err(refused)),
     };
-    let committed = ports.journal.commit(bridge, decide).await.map_err(BridgeError::from)?;
+    let committed = ports.journal.commit(bridge, decide).await.map_err(StepError::from)?;
     let (bridge, recorded) = committed.settle().await;
     if recorded.is_err()
         && let Err(error) = mailbox.discard_draft(&made).await

@@ -5,13 +5,14 @@
 //! reply the next run continues at the interrupted step.
 
 use crate::{
-    BridgeError, Ports, commit, drafts, load,
+    Ports, commit, drafts, load,
     reply::{addressed, page},
     sealed::Person,
+    unreadable,
 };
 use audit::BridgeJournal;
 use domain::{
-    SessionId, Timestamp,
+    SessionId, StepError, Timestamp,
     audit_trail::Audited,
     chat::{AccessChange, AccessLetter, Bridge, MailStep, SubscriberId},
     due::{self, Report},
@@ -48,7 +49,7 @@ pub struct Letters<'a> {
 #[derive(Debug, thiserror::Error)]
 enum NotHandled {
     #[error(transparent)]
-    Bridge(#[from] BridgeError),
+    Bridge(#[from] StepError),
     #[error("the mailbox did not take the letter")]
     Mailbox(#[source] MailError),
     #[error("the mails of the erased Bridge are not removed")]
@@ -86,7 +87,7 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled
         held.bridge = bridge;
     }
     let expired = commit(ports, held.bridge, |bridge, now| Ok(bridge.expire(now))).await;
-    (held.bridge, _) = expired.map_err(BridgeError::from)?;
+    (held.bridge, _) = expired.map_err(StepError::from)?;
     let Some(letter) = held.bridge.value.unsent_letter().cloned() else { return Ok(()) };
     let Some(person) = held.person(ports.keys).await? else { return Ok(()) };
     let outcome = send(letters, held.bridge.clone(), &letter, &person).await;
@@ -99,9 +100,9 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled
         Err(NotHandled::Mailbox(_)) if is_old => false,
         Err(error) => return Err(error),
     };
-    let bridge = ports.journal.load(who).await.map_err(BridgeError::from)?;
+    let bridge = ports.journal.load(who).await.map_err(StepError::from)?;
     let end = |bridge: &mut Bridge, _| Ok(bridge.end_letter(&letter, is_sent));
-    let _: (_, Result<_, _>) = commit(ports, bridge, end).await.map_err(BridgeError::from)?;
+    let _: (_, Result<_, _>) = commit(ports, bridge, end).await.map_err(StepError::from)?;
     Ok(())
 }
 
@@ -111,13 +112,13 @@ async fn remove_mails(
     letters: Letters<'_>,
     bridge: Versioned<Bridge>,
 ) -> Result<Option<Versioned<Bridge>>, NotHandled> {
-    let name = SessionId::parse(bridge.value.stream()).map_err(|_| BridgeError::Unreadable("name"))?;
+    let name = SessionId::parse(bridge.value.stream()).map_err(|_| unreadable("name"))?;
     let removed = letters.mails.remove_of_sale(&name, bridge.value.posted_mails(), REMOVED_AT_ONCE).await;
     if removed.map_err(NotHandled::Mails)?.is_none() {
         return Ok(None);
     }
     let removed = |bridge: &mut Bridge, _| Ok(bridge.record_mails_removed());
-    let (bridge, _) = commit(letters.bridges, bridge, removed).await.map_err(BridgeError::from)?;
+    let (bridge, _) = commit(letters.bridges, bridge, removed).await.map_err(StepError::from)?;
     Ok(Some(bridge))
 }
 
@@ -149,7 +150,7 @@ async fn send(
     }
 }
 
-fn mail(site: &str, person: &Person, bridge: &Bridge, letter: &AccessLetter) -> Result<OutgoingMail, BridgeError> {
+fn mail(site: &str, person: &Person, bridge: &Bridge, letter: &AccessLetter) -> Result<OutgoingMail, StepError> {
     let (subject, body, until) = match letter.kind() {
         AccessChange::Granted { expires } => (texts::BRIDGE_GRANTED_SUBJECT, texts::BRIDGE_GRANTED_BODY, expires),
         AccessChange::Expired => (texts::BRIDGE_EXPIRED_SUBJECT, texts::BRIDGE_EXPIRED_BODY, letter.since()),

@@ -23,10 +23,10 @@ pub use sealed::{Held, Person, ThreadMessage, unsent_reply};
 
 use audit::{BridgeJournal, Change, CommitError, Record};
 use domain::{
-    Alert, Timestamp,
+    Alert, ErrorCode, StepError, Timestamp,
     alert::Severity,
     chat::{ANSWER_WITHIN, Account, Bridge, BridgeEvent, BridgeRefused, BridgeState, SubscriberId},
-    ports::{ChatAccounts, StorageError, SubjectKeys, Versioned},
+    ports::{ChatAccounts, SubjectKeys, Versioned},
 };
 
 /// The stores of Bridges.
@@ -40,25 +40,16 @@ pub struct Ports<'a> {
     pub keys: &'a dyn SubjectKeys,
 }
 
-/// The reason why a Bridge could not be used. The call can be repeated.
-#[derive(Debug, thiserror::Error)]
-pub enum BridgeError {
-    /// A store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The Bridge could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
-    /// A sealed text does not open under the memory's key.
-    #[error("the Bridge holds a sealed {0} that cannot be opened")]
-    Unreadable(&'static str),
+/// The error of a sealed text that does not open under the memory's key.
+fn unreadable(what: &str) -> StepError {
+    ErrorCode::Malformed.because(format!("the Bridge holds a sealed {what} that cannot be opened"))
 }
 
 /// Loads a subscriber's Bridge. Erases it first if its memory is erased or under erasure.
 ///
 /// # Errors
-/// [`BridgeError`]
-pub async fn load(ports: Ports<'_>, who: &SubscriberId) -> Result<Held, BridgeError> {
+/// [`StepError`]: the call can be repeated.
+pub async fn load(ports: Ports<'_>, who: &SubscriberId) -> Result<Held, StepError> {
     let account = ports.accounts.load(who).await?.map_or_else(|| Account::new(who.clone()), |found| found.value);
     let mut bridge = ports.journal.load(who).await?;
     let memory = account.memory();

@@ -1,8 +1,8 @@
 //! A member's answer by mail, which is posted like a message on the page.
 
-use crate::{BridgeError, Held, Ports, StepNotTaken, customer::post_text, reply::id_of};
+use crate::{Held, Ports, StepNotTaken, customer::post_text, reply::id_of};
 use domain::{
-    EmailAddress, SessionId,
+    EmailAddress, SessionId, StepError,
     chat::{BRIDGE_PREFIX, Message, SubscriberId},
 };
 
@@ -17,14 +17,14 @@ pub fn subscriber_of(name: &SessionId) -> Option<SubscriberId> {
 /// while access is granted. `sender` must be authenticated.
 ///
 /// # Errors
-/// [`BridgeError`]
+/// [`StepError`]
 pub async fn post_mail(
     ports: Ports<'_>,
     held: Held,
     mail: &str,
     sender: &EmailAddress,
     text: &Message,
-) -> Result<bool, BridgeError> {
+) -> Result<bool, StepError> {
     if !held.bridge.value.is_granted(ports.journal.clock.now()) {
         return Ok(false);
     }

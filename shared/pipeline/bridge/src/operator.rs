@@ -1,8 +1,8 @@
 //! Operators' list of Bridges and their decisions.
 
-use crate::{BridgeError, Held, Ports, commit, load};
+use crate::{Held, Ports, commit, load};
 use domain::{
-    Timestamp,
+    StepError, Timestamp,
     chat::{Bridge, BridgeEvent, BridgeRefused, ExchangeId, MailStep, Post, SubscriberId},
     operator::Operator,
     ports::{Bridges, MailError, Mailbox, StorageError, Versioned},
@@ -113,7 +113,7 @@ pub enum DecideError {
     Mailbox(#[source] MailError),
     /// The Bridge could not be used.
     #[error(transparent)]
-    Bridge(#[from] BridgeError),
+    Bridge(#[from] StepError),
 }
 
 async fn decide(
@@ -121,7 +121,7 @@ async fn decide(
     held: Held,
     step: impl Fn(&mut Bridge, Timestamp) -> Result<Option<BridgeEvent>, BridgeRefused> + Send + Sync,
 ) -> Result<Versioned<Bridge>, DecideError> {
-    let (bridge, done) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
+    let (bridge, done) = commit(ports, held.bridge, step).await.map_err(StepError::from)?;
     done?;
     Ok(bridge)
 }

@@ -4,12 +4,13 @@
 //! same reply continues at the interrupted step.
 
 use crate::{
-    BridgeError, Ports, commit, drafts, load, of_memory,
+    Ports, commit, drafts, load, of_memory,
     sealed::{Person, unsent_reply},
+    unreadable,
 };
 use audit::hash::sha256;
 use domain::{
-    EmailAddress, SessionId,
+    EmailAddress, SessionId, StepError,
     audit_trail::Audited,
     chat::{Bridge, BridgeRefused, ExchangeId, MailStep, Message, SubscriberId},
     mail::Draft,
@@ -43,7 +44,7 @@ pub enum ReplyError {
     Unsettled(#[source] MailError),
     /// The Bridge could not be used.
     #[error(transparent)]
-    Bridge(#[from] BridgeError),
+    Bridge(#[from] StepError),
 }
 
 /// A reply that is posted and mailed.
@@ -77,7 +78,7 @@ pub async fn reply(
     if !held.bridge.value.is_granted(now) {
         return Err(BridgeRefused::Closed(held.bridge.value.state(now)).into());
     }
-    let person = held.person(ports.keys).await?.ok_or(BridgeError::Unreadable("address"))?;
+    let person = held.person(ports.keys).await?.ok_or_else(|| unreadable("address"))?;
     let sealer = held.sealer(ports.keys).await?;
     // A command whose mail failed says to repeat it. Repeated, it sends the mail of the reply that is posted already.
     let messages = sealer.open_thread(held.bridge.value.thread())?;
@@ -87,10 +88,10 @@ pub async fn reply(
         return Ok(Replied { id: unsent.id.clone() });
     }
     let sealed = sealer.seal_reply(answers, text.as_str())?;
-    let id = id_of(&sealed).ok_or(BridgeError::Unreadable("reply"))?;
+    let id = id_of(&sealed).ok_or_else(|| unreadable("reply"))?;
     let memory = held.memory().to_owned();
     let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, answers, &sealed, now);
-    let (bridge, posted) = commit(ports, held.bridge, step).await.map_err(BridgeError::from)?;
+    let (bridge, posted) = commit(ports, held.bridge, step).await.map_err(StepError::from)?;
     posted?;
     let mail = mail(site, &person, &bridge.value, text)?;
     send(ports, mailbox, bridge, &id, &mail).await?;
@@ -105,7 +106,7 @@ pub(crate) fn id_of(repeated: &str) -> Option<ExchangeId> {
     ExchangeId::parse([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")).ok()
 }
 
-fn mail(site: &str, person: &Person, bridge: &Bridge, text: &Message) -> Result<OutgoingMail, BridgeError> {
+fn mail(site: &str, person: &Person, bridge: &Bridge, text: &Message) -> Result<OutgoingMail, StepError> {
     let body = texts::BRIDGE_REPLY_BODY.replace("{link}", &page(site)).replace("{reply}", text.as_str());
     addressed(person, bridge, texts::BRIDGE_REPLY_SUBJECT, body)
 }
@@ -121,9 +122,9 @@ pub(crate) fn addressed(
     bridge: &Bridge,
     subject: &str,
     body: String,
-) -> Result<OutgoingMail, BridgeError> {
-    let to = EmailAddress::parse(&person.address).map_err(|_| BridgeError::Unreadable("address"))?;
-    let session_id = SessionId::parse(bridge.stream()).map_err(|_| BridgeError::Unreadable("name"))?;
+) -> Result<OutgoingMail, StepError> {
+    let to = EmailAddress::parse(&person.address).map_err(|_| unreadable("address"))?;
+    let session_id = SessionId::parse(bridge.stream()).map_err(|_| unreadable("name"))?;
     Ok(OutgoingMail { to, subject: subject.to_owned(), body, session_id })
 }
 
@@ -160,7 +161,7 @@ async fn send(
         Sending::Unknown(error) | Sending::Unchecked(error) => return Err(ReplyError::Unsettled(error)),
         Sending::Refused(error) => return Err(ReplyError::NotMailed(error)),
     }
-    let (_, mailed) = commit(ports, bridge, |bridge, _| bridge.record_mailed(id)).await.map_err(BridgeError::from)?;
+    let (_, mailed) = commit(ports, bridge, |bridge, _| bridge.record_mailed(id)).await.map_err(StepError::from)?;
     mailed?;
     Ok(())
 }

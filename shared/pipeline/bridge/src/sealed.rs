@@ -1,10 +1,10 @@
 //! Seals and opens the texts of a Bridge.
 
-use crate::BridgeError;
+use crate::unreadable;
 use aws::SubjectSeal;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
-    Timestamp,
+    StepError, Timestamp,
     chat::{Author, Bridge, ExchangeId, Message, Post},
     ports::{Seal, SubjectKey, SubjectKeys, Versioned},
 };
@@ -67,42 +67,42 @@ pub(crate) struct Sealer {
 
 impl Sealer {
     /// Loads the memory's key, or makes one if the memory has none.
-    pub(crate) async fn make(keys: &dyn SubjectKeys, memory: &str) -> Result<Self, BridgeError> {
+    pub(crate) async fn make(keys: &dyn SubjectKeys, memory: &str) -> Result<Self, StepError> {
         Ok(Self { key: keys.find_or_create(memory).await?, memory: memory.to_owned() })
     }
 
-    fn seal_at(&self, place: &str) -> Result<SubjectSeal, BridgeError> {
+    fn seal_at(&self, place: &str) -> Result<SubjectSeal, StepError> {
         let seal = SubjectSeal::new(&self.key, &format!("{}/bridge/{place}", self.memory));
-        seal.ok_or(BridgeError::Unreadable("key"))
+        seal.ok_or_else(|| unreadable("key"))
     }
 
-    fn seal(&self, place: &str, plain: &(impl Serialize + Sync)) -> Result<String, BridgeError> {
-        let plain = serde_json::to_vec(plain).map_err(|_| BridgeError::Unreadable("text"))?;
+    fn seal(&self, place: &str, plain: &(impl Serialize + Sync)) -> Result<String, StepError> {
+        let plain = serde_json::to_vec(plain).map_err(|_| unreadable("text"))?;
         Ok(STANDARD.encode(self.seal_at(place)?.seal(0, &plain)))
     }
 
-    fn open<T: DeserializeOwned>(&self, place: &str, sealed: &str) -> Result<T, BridgeError> {
-        let sealed = STANDARD.decode(sealed).map_err(|_| BridgeError::Unreadable("text"))?;
-        let plain = self.seal_at(place)?.open(0, &sealed).ok_or(BridgeError::Unreadable("text"))?;
-        serde_json::from_slice(&plain).map_err(|_| BridgeError::Unreadable("text"))
+    fn open<T: DeserializeOwned>(&self, place: &str, sealed: &str) -> Result<T, StepError> {
+        let sealed = STANDARD.decode(sealed).map_err(|_| unreadable("text"))?;
+        let plain = self.seal_at(place)?.open(0, &sealed).ok_or_else(|| unreadable("text"))?;
+        serde_json::from_slice(&plain).map_err(|_| unreadable("text"))
     }
 
-    pub(crate) fn seal_person(&self, person: &Person) -> Result<String, BridgeError> {
+    pub(crate) fn seal_person(&self, person: &Person) -> Result<String, StepError> {
         self.seal("person", person)
     }
 
     /// A customer's message. The same text under the same id gives the same bytes.
-    pub(crate) fn seal_message(&self, id: &ExchangeId, text: &str) -> Result<String, BridgeError> {
+    pub(crate) fn seal_message(&self, id: &ExchangeId, text: &str) -> Result<String, StepError> {
         self.seal(&format!("message/{}", id.as_str()), &Plain { text: text.to_owned(), answers: None })
     }
 
     /// An operator's reply. The same text to the same message gives the same bytes.
-    pub(crate) fn seal_reply(&self, answers: Option<&ExchangeId>, text: &str) -> Result<String, BridgeError> {
+    pub(crate) fn seal_reply(&self, answers: Option<&ExchangeId>, text: &str) -> Result<String, StepError> {
         self.seal("reply", &Plain { text: text.to_owned(), answers: answers.cloned() })
     }
 
     /// The messages of a thread, oldest first.
-    pub(crate) fn open_thread(&self, thread: &[Post]) -> Result<Vec<ThreadMessage>, BridgeError> {
+    pub(crate) fn open_thread(&self, thread: &[Post]) -> Result<Vec<ThreadMessage>, StepError> {
         let shown = |post: &Post| {
             let place = match post.author() {
                 Author::Customer => format!("message/{}", post.id().as_str()),
@@ -133,16 +133,16 @@ impl Held {
     }
 
     /// The key of the accepted Bridge; an error if it is destroyed.
-    pub(crate) async fn sealer(&self, keys: &dyn SubjectKeys) -> Result<Sealer, BridgeError> {
-        let key = keys.find(&self.memory).await?.ok_or(BridgeError::Unreadable("text"))?;
+    pub(crate) async fn sealer(&self, keys: &dyn SubjectKeys) -> Result<Sealer, StepError> {
+        let key = keys.find(&self.memory).await?.ok_or_else(|| unreadable("text"))?;
         Ok(Sealer { key, memory: self.memory.clone() })
     }
 
     /// The messages, oldest first.
     ///
     /// # Errors
-    /// [`BridgeError`]
-    pub async fn messages(&self, keys: &dyn SubjectKeys) -> Result<Vec<ThreadMessage>, BridgeError> {
+    /// [`StepError`]
+    pub async fn messages(&self, keys: &dyn SubjectKeys) -> Result<Vec<ThreadMessage>, StepError> {
         let thread = self.bridge.value.thread();
         if thread.is_empty() {
             return Ok(Vec::new());
@@ -153,8 +153,8 @@ impl Held {
     /// The person who accepted the agreement; `None` before an acceptance.
     ///
     /// # Errors
-    /// [`BridgeError`]
-    pub async fn person(&self, keys: &dyn SubjectKeys) -> Result<Option<Person>, BridgeError> {
+    /// [`StepError`]
+    pub async fn person(&self, keys: &dyn SubjectKeys) -> Result<Option<Person>, StepError> {
         let Some(acceptance) = self.bridge.value.acceptance() else { return Ok(None) };
         self.sealer(keys).await?.open("person", acceptance.person()).map(Some)
     }

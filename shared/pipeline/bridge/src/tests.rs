@@ -245,7 +245,7 @@ fn a_draft_from_before_a_revocation_is_not_sent() {
 }
 
 /// Erases the Bridge as an erasure of the memory does.
-async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<(), BridgeError> {
+async fn erase(ports: Ports<'_>, who: &SubscriberId) -> Result<(), StepError> {
     let bridge = ports.journal.load(who).await?;
     let _erased = commit(ports, bridge, |bridge, now| Ok(bridge.erase(now))).await?;
     Ok(())

@@ -6,7 +6,7 @@ pub use schedule::run;
 
 use audit::{BridgeJournal, Change, ChatJournal, ChatStatus, Record, take_evaluation_records};
 use domain::{
-    ErrorCode, Operator, StepError,
+    Operator, StepError,
     chat::{Account, Bridge, Refused, SubscriberId},
     ports::{MemoryLogs, SubjectKeys, Versioned},
 };
@@ -63,10 +63,7 @@ pub async fn begin(
 pub async fn finish(ports: Ports<'_>, account: Versioned<Account>) -> Result<Versioned<Account>, StepError> {
     erase_bridge(ports.bridges, account.value.id()).await?;
     let name = account.value.memory();
-    shred(ports, &name).await.map_err(|error| match error {
-        StoreError::Storage(_) => ErrorCode::Storage.of(error),
-        error => ErrorCode::Malformed.of(error),
-    })?;
+    shred(ports, &name).await.map_err(|error| error.code().of(error))?;
     let erased = |account: &mut Account, now| match (account.memory() == name).then(|| account.erased()) {
         Some(Ok(())) => {
             Change::recorded(vec![Record::chat(now, now, ChatStatus::Erased, json!({ "step": "done" }))], ())

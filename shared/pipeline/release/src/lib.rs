@@ -15,5 +15,5 @@ pub use binding::bind;
 pub use build::Build;
 pub use entry::{Entry, ListedReason};
 pub use gate::{SMOKE_TEST_COUNTS_FOR, judge, last_smoke_test, record_rollback, verdicts};
-pub use overrides::{GrantError, InvalidOverride, OVERRIDE_LASTS, Request, grant};
+pub use overrides::{InvalidOverride, OVERRIDE_LASTS, Request, grant};
 pub use state::{FUNCTION, GateState, Override};

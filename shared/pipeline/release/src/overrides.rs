@@ -2,11 +2,10 @@
 //! in time.
 
 use crate::state::{FUNCTION, GateState, Override};
-use audit::{CommitError, FunctionJournal, Noted};
+use audit::{FunctionJournal, Noted};
 use domain::{
-    Alert, CallerIdentity, Timestamp,
+    Alert, CallerIdentity, StepError, Timestamp,
     alert::Severity,
-    ports::StorageError,
     recorded_words::{self, InvalidWords},
 };
 use serde_json::json;
@@ -39,17 +38,6 @@ pub enum InvalidOverride {
     /// A name or a reason without letters.
     #[error("the {0} needs at least two letters")]
     NoLetters(&'static str),
-}
-
-/// The reason why an override may not have been granted. The reply of one that was granted may be lost.
-#[derive(Debug, thiserror::Error)]
-pub enum GrantError {
-    /// The table could not be read.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The override could not be saved.
-    #[error(transparent)]
-    Commit(#[from] CommitError),
 }
 
 impl Request {
@@ -104,8 +92,8 @@ fn name_words(name: &str) -> BTreeSet<String> {
 /// Grants an override. It is recorded and operators are alerted before it applies.
 ///
 /// # Errors
-/// [`GrantError`]: the override was not granted, or it was granted and the reply was lost. Granting again is safe.
-pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Override, GrantError> {
+/// [`StepError`]: the override was not granted, or it was granted and the reply was lost. Granting again is safe.
+pub async fn grant(journal: FunctionJournal<'_>, request: &Request) -> Result<Override, StepError> {
     let journal = FunctionJournal { function: FUNCTION, ..journal };
     let notebook = journal.load::<GateState>().await?;
     let decide = |state: &mut GateState, now| {

@@ -1,7 +1,7 @@
 //! The version of the corpus in use, stored as one note in the table.
 
 use domain::{
-    Operator, Timestamp,
+    ErrorCode, Operator, StepError, Timestamp,
     ports::{Notes, SaveError, StorageError, Versioned},
     toll::CorpusVersion,
 };
@@ -22,17 +22,6 @@ pub struct Active {
     pub by: String,
 }
 
-/// The reason why a version could not be activated.
-#[derive(Debug, thiserror::Error)]
-pub enum ActivateError {
-    /// The table failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// Another operator activated a version at the same time.
-    #[error("another version was activated at the same moment")]
-    Conflict,
-}
-
 /// The latest activation, or `None` before the first one.
 ///
 /// # Errors
@@ -51,20 +40,22 @@ pub async fn active(notes: &dyn Notes) -> Result<Option<Active>, StorageError> {
 /// Puts a version into use, or with `None` no corpus. The caller records the operator's decision before.
 ///
 /// # Errors
-/// [`ActivateError`]
+/// [`StepError`]: contended if another operator activates a version at the same time.
 pub async fn activate(
     notes: &dyn Notes,
     operator: &Operator,
     version: Option<CorpusVersion>,
     now: Timestamp,
-) -> Result<Active, ActivateError> {
+) -> Result<Active, StepError> {
     let expected = notes.load(NOTE).await?.version;
     let active = Active { version, since: now, by: operator.name().to_owned() };
     let unwritable = |error| StorageError { operation: "corpus note", source: Box::new(error) };
     let document = serde_json::to_string(&active).map_err(unwritable)?;
     match notes.save(NOTE, &document, expected).await {
         Ok(_) => Ok(active),
-        Err(SaveError::Conflict) => Err(ActivateError::Conflict),
+        Err(SaveError::Conflict) => {
+            Err(ErrorCode::Contended.because("another version was activated at the same moment"))
+        }
         Err(SaveError::Storage(error)) => Err(error.into()),
     }
 }

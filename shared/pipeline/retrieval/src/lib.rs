@@ -11,7 +11,7 @@ mod terms;
 #[cfg(test)]
 mod testing;
 
-pub use active::{ActivateError, Active, NOTE, activate, active};
+pub use active::{Active, NOTE, activate, active};
 pub use index::{BuildError, Index, MOST_BYTES, Passage, UnreadableIndex};
 pub use library::{Library, References, RetrievalError, fetch};
 pub use passages::Text;
