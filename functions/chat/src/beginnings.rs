@@ -15,7 +15,7 @@ use authority::Evaluation;
 use aws::SubjectSeal;
 use crosscheck::chat::beginning;
 use domain::{
-    StepError, Timestamp,
+    ErrorCode, StepError, Timestamp,
     chat::{Account, Ask, Exchange, ExchangeStage, Message, SubscriberId, Voice, VoiceReply},
     ports::{Listener, Seal},
 };
@@ -108,7 +108,9 @@ impl BeginningPublisher<'_> {
         let plain = serde_json::to_vec(&beginnings).map_err(|_| malformed("a beginning"))?;
         let sealed = hex::encode(self.seal.seal(0, &plain));
         let put = self.ports.beginnings.put(self.who, &self.ask.id, &sealed, self.until);
-        Ok(within(self.ports.pause, self.write_time, put).await.map_err(|_| malformed("the time of a beginning"))??)
+        Ok(within(self.ports.pause, self.write_time, put)
+            .await
+            .map_err(|error| ErrorCode::Storage.because_of("a beginning was not stored", error))??)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::{
     event::{Event, Payload, SubjectErased},
     handle::{Handle, InvalidHandle},
     log::{self, AppendError, Appended, BootError, EventLog, Record, Seal},
+    state::Refusal,
 };
 use domain::{
     ErrorCode,
@@ -55,6 +56,7 @@ impl StoreError {
         match self {
             Self::Storage(_) => ErrorCode::Storage,
             Self::Contention => ErrorCode::Contended,
+            Self::Append(AppendError::Refused(Refusal::Erased)) => ErrorCode::Erased,
             Self::Boot(_) | Self::CutShort { .. } | Self::NoHead { .. } | Self::Append(_) | Self::Name(_) => {
                 ErrorCode::Memory
             }

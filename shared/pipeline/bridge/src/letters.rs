@@ -87,7 +87,7 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled
         held.bridge = bridge;
     }
     let expired = commit(ports, held.bridge, |bridge, now| Ok(bridge.expire(now))).await;
-    (held.bridge, _) = expired.map_err(StepError::from)?;
+    (held.bridge, _) = expired?;
     let Some(letter) = held.bridge.value.unsent_letter().cloned() else { return Ok(()) };
     let Some(person) = held.person(ports.keys).await? else { return Ok(()) };
     let outcome = send(letters, held.bridge.clone(), &letter, &person).await;
@@ -102,7 +102,7 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled
     };
     let bridge = ports.journal.load(who).await.map_err(StepError::from)?;
     let end = |bridge: &mut Bridge, _| Ok(bridge.end_letter(&letter, is_sent));
-    let _: (_, Result<_, _>) = commit(ports, bridge, end).await.map_err(StepError::from)?;
+    let _: (_, Result<_, _>) = commit(ports, bridge, end).await?;
     Ok(())
 }
 
@@ -118,7 +118,7 @@ async fn remove_mails(
         return Ok(None);
     }
     let removed = |bridge: &mut Bridge, _| Ok(bridge.record_mails_removed());
-    let (bridge, _) = commit(letters.bridges, bridge, removed).await.map_err(StepError::from)?;
+    let (bridge, _) = commit(letters.bridges, bridge, removed).await?;
     Ok(Some(bridge))
 }
 

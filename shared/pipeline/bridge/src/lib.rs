@@ -21,7 +21,7 @@ pub use operator::{DecideError, FindError, Row, find, grant, listed, revoke, set
 pub use reply::{Replied, ReplyError, reply};
 pub use sealed::{Held, Person, ThreadMessage, unsent_reply};
 
-use audit::{BridgeJournal, Change, CommitError, Record};
+use audit::{BridgeJournal, Change, Record};
 use domain::{
     Alert, ErrorCode, StepError, Timestamp,
     alert::Severity,
@@ -73,7 +73,7 @@ async fn commit(
     ports: Ports<'_>,
     bridge: Versioned<Bridge>,
     step: impl Fn(&mut Bridge, Timestamp) -> Step + Send + Sync,
-) -> Result<(Versioned<Bridge>, Step), CommitError> {
+) -> Result<(Versioned<Bridge>, Step), StepError> {
     let decide = |bridge: &mut Bridge, now| {
         let done = step(bridge, now);
         change(bridge, done, now)

@@ -121,7 +121,7 @@ async fn decide(
     held: Held,
     step: impl Fn(&mut Bridge, Timestamp) -> Result<Option<BridgeEvent>, BridgeRefused> + Send + Sync,
 ) -> Result<Versioned<Bridge>, DecideError> {
-    let (bridge, done) = commit(ports, held.bridge, step).await.map_err(StepError::from)?;
+    let (bridge, done) = commit(ports, held.bridge, step).await?;
     done?;
     Ok(bridge)
 }

@@ -91,7 +91,7 @@ pub async fn reply(
     let id = id_of(&sealed).ok_or_else(|| unreadable("reply"))?;
     let memory = held.memory().to_owned();
     let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, answers, &sealed, now);
-    let (bridge, posted) = commit(ports, held.bridge, step).await.map_err(StepError::from)?;
+    let (bridge, posted) = commit(ports, held.bridge, step).await?;
     posted?;
     let mail = mail(site, &person, &bridge.value, text)?;
     send(ports, mailbox, bridge, &id, &mail).await?;
@@ -161,7 +161,7 @@ async fn send(
         Sending::Unknown(error) | Sending::Unchecked(error) => return Err(ReplyError::Unsettled(error)),
         Sending::Refused(error) => return Err(ReplyError::NotMailed(error)),
     }
-    let (_, mailed) = commit(ports, bridge, |bridge, _| bridge.record_mailed(id)).await.map_err(StepError::from)?;
+    let (_, mailed) = commit(ports, bridge, |bridge, _| bridge.record_mailed(id)).await?;
     mailed?;
     Ok(())
 }

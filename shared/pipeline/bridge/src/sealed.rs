@@ -4,7 +4,7 @@ use crate::unreadable;
 use aws::SubjectSeal;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use domain::{
-    StepError, Timestamp,
+    ErrorCode, StepError, Timestamp,
     chat::{Author, Bridge, ExchangeId, Message, Post},
     ports::{Seal, SubjectKey, SubjectKeys, Versioned},
 };
@@ -134,7 +134,8 @@ impl Held {
 
     /// The key of the accepted Bridge; an error if it is destroyed.
     pub(crate) async fn sealer(&self, keys: &dyn SubjectKeys) -> Result<Sealer, StepError> {
-        let key = keys.find(&self.memory).await?.ok_or_else(|| unreadable("text"))?;
+        let erased = || ErrorCode::Erased.because("the memory was erased meanwhile");
+        let key = keys.find(&self.memory).await?.ok_or_else(erased)?;
         Ok(Sealer { key, memory: self.memory.clone() })
     }
 
