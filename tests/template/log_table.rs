@@ -107,7 +107,7 @@ fn lines() -> Vec<Value> {
     // The smoke test's records have one field more.
     let mut sale = Sale::ordered(SessionId::parse("cs_test_1").expect("an id"), now).with("smoke", true);
     for body in kinds() {
-        chain::append(&mut sale, &Record { timestamp: now, triggered_at: now, body });
+        chain::append(&mut sale, &Record::new(now, now, body));
     }
     let paid = Paid::Transferred { transaction: "0x1".to_owned(), payer: "0x2".to_owned(), network: "n".to_owned() };
     let id = purchase_id(&"a".repeat(64)).expect("an id");

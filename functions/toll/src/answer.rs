@@ -114,7 +114,8 @@ fn checked_answer(
     now: Timestamp,
 ) -> (Result<Answered, String>, Vec<Record>) {
     let crosschecks = generated.crosschecks.iter();
-    let mut records: Vec<Record> = crosschecks.map(|check| Record::crosscheck(now, asked_at, PHI, check)).collect();
+    let crosschecks = crosschecks.map(|check| Record::crosscheck(now, asked_at, PHI, check, check.is_opposed()));
+    let mut records: Vec<Record> = crosschecks.collect();
     let verdict = match &generated.verdict {
         Ok(verdict) => verdict,
         Err(why) => return (Err(format!("the model: {why:?}")), records),

@@ -249,7 +249,8 @@ impl<'a> Worker<'a> {
         let generated = generate(self.generate, &settings.policy, &order.session_id, question).await;
         let now = ports.journal.clock.now();
         let crosschecks = generated.crosschecks.iter();
-        let crosschecks = crosschecks.map(|check| Record::crosscheck(now, order.received_at, PHI, check));
+        let received_at = order.received_at;
+        let crosschecks = crosschecks.map(|check| Record::crosscheck(now, received_at, PHI, check, check.is_opposed()));
         let mut details = self.details(&generated, &bought);
         details["authority"] = json!(evaluation.envelope());
         let context = Context::new(now, order.received_at).with_evidence(crosschecks).with_details(details);

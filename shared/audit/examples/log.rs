@@ -40,7 +40,7 @@ fn sale(index: i64) -> Option<Sale> {
     let made = 2_000 * slow + drawn(index, 4, 6_000 * slow);
     let mut at = |latency: i64, body: Body| {
         let now = Timestamp::from_millis(start.as_millis() + latency);
-        chain::append(&mut sale, &Record { timestamp: now, triggered_at: start, body });
+        chain::append(&mut sale, &Record::new(now, start, body));
     };
     let event = |source, status, detail: Option<&str>| Body::Pipeline {
         source,

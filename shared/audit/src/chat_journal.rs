@@ -58,9 +58,7 @@ pub fn take_evaluation_records(
 ) -> Vec<Record> {
     let taken = account.take_evaluations(is_over).into_iter();
     let details = taken.map(|(id, evaluation)| json!({ "exchange": id, "authority": evaluation, "problem": why }));
-    details
-        .map(|details| Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } })
-        .collect()
+    details.map(|details| Record::new(now, now, Body::AuthorityEvaluated { details })).collect()
 }
 
 /// Takes the evaluations of the claims whose process has ended, as records.

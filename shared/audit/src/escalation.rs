@@ -57,7 +57,7 @@ mod tests {
                 pipeline.with_details(details.clone()),
                 Record::chat(now, now, ChatStatus::Declined, details.clone()),
                 Record::toll(now, now, TollStatus::RagFail, "authority gate").with_details(details.clone()),
-                Record { timestamp: now, triggered_at: now, body: evaluated },
+                Record::new(now, now, evaluated),
             ]
         };
         let counted = |record: &Record| {

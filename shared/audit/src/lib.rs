@@ -38,6 +38,8 @@ mod function_journal_tests;
 #[cfg(test)]
 mod golden_tests;
 #[cfg(test)]
+mod sale_events_tests;
+#[cfg(test)]
 mod sale_journal_tests;
 #[cfg(test)]
 mod stream_journal_tests;

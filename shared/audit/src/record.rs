@@ -282,6 +282,22 @@ impl Body {
         }
     }
 
+    /// The metric that the body counts by itself.
+    const fn metric(&self) -> Option<Metric> {
+        Some(match self {
+            Self::Pipeline { source: Source::EmailService, status: Status::EmailSent, .. } => Metric::MailSent,
+            Self::Pipeline { source: Source::EmailService, status: Status::EmailFailed, .. } => Metric::MailFailed,
+            Self::Chat { status: ChatStatus::Answered, .. } => Metric::ChatAnswered,
+            Self::Chat { status: ChatStatus::Apologised, .. } => Metric::ChatApologised,
+            Self::Chat { status: ChatStatus::Declined, .. } => Metric::ChatDeclined,
+            Self::Subscription { change: BillingChange::Opened, .. } => Metric::SubscriptionOpened,
+            Self::Subscription { change: BillingChange::Ended, .. } => Metric::SubscriptionEnded,
+            Self::Subscription { change: BillingChange::Paid, .. } => Metric::SubscriptionPaid,
+            Self::Subscription { change: BillingChange::PaymentFailed, .. } => Metric::SubscriptionPaymentFailed,
+            _ => return None,
+        })
+    }
+
     /// Compares a regenerated verdict with the first one, if that is known.
     #[must_use]
     pub fn regen_divergence_check(first: Option<Colour>, second: Colour) -> Self {
@@ -303,19 +319,28 @@ pub struct Record {
     pub triggered_at: Timestamp,
     /// What happened.
     pub body: Body,
+    /// What it counts for the dashboard and the alarms, beside an escalated evaluation of the authority gate.
+    measured: Vec<Measurement>,
 }
 
 impl Record {
+    /// A record that counts what its body says.
+    #[must_use]
+    pub fn new(timestamp: Timestamp, triggered_at: Timestamp, body: Body) -> Self {
+        let measured = body.metric().map(Metric::once).into_iter().collect();
+        Self { timestamp, triggered_at, body, measured }
+    }
+
     /// A request of the chat ended.
     #[must_use]
-    pub const fn chat(timestamp: Timestamp, triggered_at: Timestamp, status: ChatStatus, details: Value) -> Self {
-        Self { timestamp, triggered_at, body: Body::Chat { status, details } }
+    pub fn chat(timestamp: Timestamp, triggered_at: Timestamp, status: ChatStatus, details: Value) -> Self {
+        Self::new(timestamp, triggered_at, Body::Chat { status, details })
     }
 
     /// A step of a Bridge.
     #[must_use]
-    pub const fn bridge(now: Timestamp, details: BridgeEvent) -> Self {
-        Self { timestamp: now, triggered_at: now, body: Body::Bridge { details } }
+    pub fn bridge(now: Timestamp, details: BridgeEvent) -> Self {
+        Self::new(now, now, Body::Bridge { details })
     }
 
     /// A payment in USDC was resolved. A status other than OK always has a detail (Audit Trail, verification criterion
@@ -327,20 +352,28 @@ impl Record {
             _ => Some(if detail.is_empty() { "unspecified" } else { detail }.to_owned()),
         };
         let body = Body::Toll { source: TollSource::OracleToll, status, error_detail, details: None };
-        Self { timestamp, triggered_at, body }
+        Self::new(timestamp, triggered_at, body)
     }
 
     /// The comparison of a reported settlement with the chain.
     #[must_use]
-    pub const fn toll_check(timestamp: Timestamp, triggered_at: Timestamp, details: Value) -> Self {
-        Self { timestamp, triggered_at, body: Body::TollCheck { details } }
+    pub fn toll_check(timestamp: Timestamp, triggered_at: Timestamp, details: Value) -> Self {
+        Self::new(timestamp, triggered_at, Body::TollCheck { details })
     }
 
-    /// A crosscheck ran (TMM Crosscheck, invariant 5). `check` is serialized with the fields of the spec.
+    /// A crosscheck ran (TMM Crosscheck, invariant 5). `check` is serialized with the fields of the spec. `is_opposed`:
+    /// whether it approved a verdict that each of its five dimensions opposes, which is counted.
     #[must_use]
-    pub fn crosscheck(timestamp: Timestamp, triggered_at: Timestamp, phi: f64, check: &impl Serialize) -> Self {
+    pub fn crosscheck(
+        timestamp: Timestamp,
+        triggered_at: Timestamp,
+        phi: f64,
+        check: &impl Serialize,
+        is_opposed: bool,
+    ) -> Self {
         let decision = serde_json::to_value(check).unwrap_or_default();
-        Self { timestamp, triggered_at, body: Body::TmmCrosscheck { phi, decision } }
+        Self::new(timestamp, triggered_at, Body::TmmCrosscheck { phi, decision })
+            .measuring(is_opposed.then(|| Metric::VerdictOpposed.once()))
     }
 
     /// A pipeline event. A status other than OK always has a detail (Audit Trail, verification criterion 5).
@@ -356,13 +389,20 @@ impl Record {
             Status::Ok => None,
             _ => Some(detail.filter(|detail| !detail.is_empty()).unwrap_or("unspecified").to_owned()),
         };
-        Self { timestamp, triggered_at, body: Body::Pipeline { source, status, error_detail, details: None } }
+        Self::new(timestamp, triggered_at, Body::Pipeline { source, status, error_detail, details: None })
+    }
+
+    /// Adds measurements that the body does not say.
+    #[must_use]
+    pub fn measuring(mut self, measurements: impl IntoIterator<Item = Measurement>) -> Self {
+        self.measured.extend(measurements);
+        self
     }
 
     /// The measurements for the dashboard and the alarms.
     #[must_use]
     pub fn measurements(&self) -> Vec<Measurement> {
-        let mut all = self.of_its_kind();
+        let mut all = self.measured.clone();
         all.extend(self.details().and_then(escalation::measurement));
         all
     }
@@ -373,57 +413,6 @@ impl Record {
             Body::Pipeline { details, .. } | Body::Toll { details, .. } => details.as_ref(),
             Body::Chat { details, .. } | Body::AuthorityEvaluated { details } => Some(details),
             _ => None,
-        }
-    }
-
-    fn of_its_kind(&self) -> Vec<Measurement> {
-        match &self.body {
-            Body::Pipeline { source, status, details, .. } => {
-                let detail = |name: &str| details.as_ref().map_or(&Value::Null, |details| &details[name]);
-                match (source, status) {
-                    (Source::Webhook, Status::Ok) => {
-                        let verdict = match detail("colour").as_str() {
-                            Some("GREEN") => Metric::VerdictGreen,
-                            Some("AMBER") => Metric::VerdictAmber,
-                            Some("RED") => Metric::VerdictRed,
-                            _ => Metric::VerdictNull,
-                        };
-                        let waited = self.timestamp.millis_since(self.triggered_at);
-                        vec![verdict.once(), Metric::OrderToVerdict.of(waited)]
-                    }
-                    // A failed attempt that is followed by another one does not end the order.
-                    (Source::Webhook, Status::Error) if detail("next_attempt_at").is_null() => {
-                        vec![Metric::VerdictFailed.once()]
-                    }
-                    (Source::EmailService, Status::EmailSent) => {
-                        let waited = detail("order_to_mail_ms").as_u64().map(|waited| Metric::OrderToMail.of(waited));
-                        [Metric::MailSent.once()].into_iter().chain(waited).collect()
-                    }
-                    (Source::EmailService, Status::EmailFailed) => vec![Metric::MailFailed.once()],
-                    _ => Vec::new(),
-                }
-            }
-            Body::Chat { status, .. } => match status {
-                ChatStatus::Answered => vec![Metric::ChatAnswered.once()],
-                ChatStatus::Apologised => vec![Metric::ChatApologised.once()],
-                ChatStatus::Declined => vec![Metric::ChatDeclined.once()],
-                ChatStatus::Erased | ChatStatus::Read => Vec::new(),
-            },
-            Body::Subscription { change, .. } => match change {
-                BillingChange::Opened => vec![Metric::SubscriptionOpened.once()],
-                BillingChange::Ended => vec![Metric::SubscriptionEnded.once()],
-                BillingChange::Paid => vec![Metric::SubscriptionPaid.once()],
-                BillingChange::PaymentFailed => vec![Metric::SubscriptionPaymentFailed.once()],
-                BillingChange::Ending
-                | BillingChange::Resumed
-                | BillingChange::StatusChanged
-                | BillingChange::MoneyGone
-                | BillingChange::MoneyBack
-                | BillingChange::Detail => Vec::new(),
-            },
-            Body::ContentFilter { outcome, .. } if outcome == "QUARANTINE" => vec![Metric::Held.once()],
-            Body::TmmCrosscheck { decision, .. } if is_opposed(decision) => vec![Metric::VerdictOpposed.once()],
-            _ => Vec::new(),
         }
     }
 
@@ -444,10 +433,4 @@ impl Record {
         }
         self
     }
-}
-
-/// Whether a crosscheck approved a verdict that each of its five dimensions opposes.
-fn is_opposed(decision: &Value) -> bool {
-    let flags = decision["flags"].as_array().into_iter().flatten();
-    decision["approved"] == true && flags.into_iter().any(|flag| flag == "opposed_by_every_dimension")
 }

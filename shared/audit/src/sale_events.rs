@@ -1,8 +1,9 @@
-//! The records of a sale's events. Only this file defines which records an event has.
+//! The records of a sale's events, and what they count. Only this file defines which records an event has. The file
+//! has more than 300 lines because each event has an arm of its own.
 
 use crate::{Body, Record, Source, Status, hash::sha256};
 use domain::{
-    Timestamp,
+    Colour, Metric, Timestamp,
     erasure::Store,
     mail::{Letter, MailOutcome, Next, Progress},
     message::OrderedBy,
@@ -54,7 +55,7 @@ impl Context {
     }
 
     fn record(&self, body: Body) -> Record {
-        Record { timestamp: self.now, triggered_at: self.triggered_at, body }
+        Record::new(self.now, self.triggered_at, body)
     }
 
     fn pipeline(&self, source: Source, status: Status, detail: Option<&str>) -> Record {
@@ -83,18 +84,28 @@ impl Context {
     }
 
     fn operator(&self, operator: &Operator, action: impl Into<String>) -> Record {
-        Record { timestamp: self.now, triggered_at: self.now, body: Body::operator(operator, action) }
+        Record::new(self.now, self.now, Body::operator(operator, action))
+    }
+
+    /// A pipeline record of the end of an order without a verdict, with the facts of how one was attempted.
+    fn failed(&self, detail: &str) -> Record {
+        self.detailed(Source::Webhook, Status::Error, Some(detail)).measuring([Metric::VerdictFailed.once()])
     }
 
     /// The records of a verdict: the first one, or a regenerated one that is compared with the first.
-    fn verdict(&self, regenerated: Option<&Comparison>) -> (Option<Record>, Record) {
-        match regenerated {
+    fn verdict(&self, colour: Colour, regenerated: Option<&Comparison>) -> (Option<Record>, Record) {
+        let (check, verdict) = match regenerated {
             Some(compared) => {
                 let check = self.record(Body::regen_divergence_check(compared.first, compared.second));
                 (Some(check), self.detailed(Source::ResultPage, Status::Regenerated, Some("cache_miss")))
             }
-            None => (None, self.detailed(Source::Webhook, Status::Ok, None)),
-        }
+            None => {
+                let waited = Metric::OrderToVerdict.of(self.now.millis_since(self.triggered_at));
+                let first = self.detailed(Source::Webhook, Status::Ok, None);
+                (None, first.measuring([of_colour(colour).once(), waited]))
+            }
+        };
+        (check, verdict.with_detail("colour", colour.word()))
     }
 }
 
@@ -110,31 +121,30 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
         | Event::FoundAgain
         | Event::Held(HeldAt::Page) => {}
         Event::VerdictReady { colour, regenerated } => {
-            let (check, verdict) = context.verdict(regenerated.as_ref());
+            let (check, verdict) = context.verdict(*colour, regenerated.as_ref());
             records.extend(check);
-            records.push(verdict.with_detail("colour", colour.word()));
+            records.push(verdict);
         }
         Event::Restored => {
             records.push(context.pipeline(Source::ResultPage, Status::Cached, Some("restored from the archive")));
         }
         Event::Served => records.push(context.pipeline(Source::CacheHit, Status::Cached, Some("cache_hit"))),
         Event::Held(HeldAt::BeforeCache) => {
-            let detail = "held by the content filter at gate 1";
-            records.push(context.detailed(Source::Webhook, Status::Error, Some(detail)));
+            records.push(context.failed("held by the content filter at gate 1"));
         }
         Event::Held(HeldAt::AuthorityGate) => {
-            let detail = "held by the authority gate";
-            records.push(context.detailed(Source::Webhook, Status::Error, Some(detail)));
+            records.push(context.failed("held by the authority gate"));
         }
         Event::Held(HeldAt::Mail(_)) => {
             let detail = "held by the content filter at gate 2";
             records.push(context.pipeline(Source::EmailService, Status::EmailFailed, Some(detail)));
         }
         Event::ModelFailed { reason, failures, due } => {
+            // Another attempt follows, so the order has not ended.
             let record = context.detailed(Source::Webhook, Status::Error, Some(reason));
             records.push(record.with_detail("failures", *failures).with_detail("next_attempt_at", due.to_iso()));
         }
-        Event::Failed { reason } => records.push(context.detailed(Source::Webhook, Status::Error, Some(reason))),
+        Event::Failed { reason } => records.push(context.failed(reason)),
         Event::Unusable { reason } => records.push(unusable(context, reason)),
         Event::DropRecorded { found_now, reason, charge } => {
             // The paid event (Audit Trail, invariant 2), unless it was recorded when the state was set.
@@ -147,7 +157,9 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
             let record = context.pipeline(Source::EmailService, Status::EmailSent, Some(detail));
             let record = attempted(record, *letter, progress, ("DELIVERED", None));
             records.push(match waited_ms {
-                Some(waited) => record.with_detail("order_to_mail_ms", *waited),
+                Some(waited) => {
+                    record.with_detail("order_to_mail_ms", *waited).measuring([Metric::OrderToMail.of(*waited)])
+                }
                 None => record,
             });
         }
@@ -194,10 +206,10 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
         }
         Event::Freed { decision, operator, received_at, verdict } => {
             records.push(context.operator(operator, decision.as_str()));
-            if let Some((_, regenerated)) = verdict {
+            if let Some((colour, regenerated)) = verdict {
                 let facts = json!({ "ordered_by": OrderedBy::Operator, "decision": decision.as_str() });
                 let made = Context::new(context.now, *received_at).with_details(facts);
-                let (check, verdict) = made.verdict(regenerated.as_ref());
+                let (check, verdict) = made.verdict(*colour, regenerated.as_ref());
                 records.extend(check);
                 records.push(verdict);
             }
@@ -244,7 +256,17 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
 
 fn unusable(context: &Context, reason: &str) -> Record {
     let detail = format!("paid but unusable: {reason}");
-    context.pipeline(Source::Webhook, Status::Error, Some(&detail))
+    context.pipeline(Source::Webhook, Status::Error, Some(&detail)).measuring([Metric::VerdictFailed.once()])
+}
+
+/// The metric that counts the verdicts of a colour.
+const fn of_colour(colour: Colour) -> Metric {
+    match colour {
+        Colour::Green => Metric::VerdictGreen,
+        Colour::Amber => Metric::VerdictAmber,
+        Colour::Red => Metric::VerdictRed,
+        Colour::Null => Metric::VerdictNull,
+    }
 }
 
 /// The reason why a mail without an address is not sent (Email Retry, FM-06), for the log and for operators.

@@ -105,8 +105,7 @@ mod tests {
             list_hash: "h".to_owned(),
             hits: Value::Array(Vec::new()),
         };
-        let stopped = Record { timestamp: now, triggered_at: now, body };
-        assert_eq!(stopped.measurements(), [Metric::Held.once()]);
+        let stopped = Record::new(now, now, body).measuring([Metric::Held.once()]);
         let record = |_: &mut Purchase, _| Change::recorded(vec![stopped.clone()], ());
         let committed = run(journal.commit(Versioned { value: purchase(), version: 0 }, record)).unwrap().unwrap();
         run(committed.settle()).unwrap();

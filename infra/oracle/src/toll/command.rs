@@ -230,7 +230,7 @@ fn resolve(purchase: &mut Purchase, operator: &Operator, now: Timestamp) -> Chan
         return Change::nothing(false);
     }
     let body = Body::operator(operator, "toll settle");
-    Change::recorded(vec![Record { timestamp: now, triggered_at: now, body }], true)
+    Change::recorded(vec![Record::new(now, now, body)], true)
 }
 
 #[cfg(test)]

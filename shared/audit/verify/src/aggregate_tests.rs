@@ -65,7 +65,7 @@ impl RecordedSale {
     }
 
     fn body(mut self, day: i64, body: Body) -> Self {
-        chain::append(&mut self.0, &Record { timestamp: at(day * DAY), triggered_at: at(day * DAY), body });
+        chain::append(&mut self.0, &Record::new(at(day * DAY), at(day * DAY), body));
         self
     }
 

@@ -89,7 +89,7 @@ pub async fn accept(
     let sealer = Sealer::make(ports.keys, &memory).await?;
     let sealed = sealer.seal_person(&checked.person)?;
     let step = |bridge: &mut Bridge, now| bridge.accept(&CURRENT_AGREEMENT, &memory, &sealed, now);
-    let (bridge, done) = commit(ports, held.bridge, step).await.map_err(StepError::from)?;
+    let (bridge, done) = commit(ports, held.bridge, step).await?;
     done?;
     Ok(bridge)
 }
@@ -220,7 +220,7 @@ async fn try_record_unposted(
 /// Adds the record of a message that may disclose self-harm, without a word of it.
 fn record<T>(change: Change<T>, id: &ExchangeId, disclosed: &Evaluation, now: Timestamp) -> Change<T> {
     let details = json!({ "bridge_message": id, "authority": disclosed.envelope() });
-    change.with_record(Record { timestamp: now, triggered_at: now, body: Body::AuthorityEvaluated { details } })
+    change.with_record(Record::new(now, now, Body::AuthorityEvaluated { details }))
 }
 
 /// The alert about a message that may disclose self-harm, without a word of it.

@@ -6,7 +6,7 @@
 pub use domain::Gate;
 
 use audit::{Body, Record};
-use domain::{Alert, CachedVerdict, SessionId, Tier, Timestamp};
+use domain::{Alert, CachedVerdict, Metric, SessionId, Tier, Timestamp};
 use filter::{CheckedPayload, Filter, Outcome};
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ impl Run {
             list_hash: filter.list_hash().to_owned(),
             hits: hits.into(),
         };
-        Record { timestamp: now, triggered_at, body }
+        Record::new(now, triggered_at, body).measuring(self.is_held().then(|| Metric::Held.once()))
     }
 
     /// The document for the quarantine: the raw payload with the facts that a reviewer needs, without an address.

@@ -53,7 +53,7 @@ fn change(subscriber: &mut Subscriber, reported: &Reported, now: Timestamp) -> C
         paid_until: access.paid_until.map(Timestamp::to_iso),
         reported_by: reported.reported_by,
     };
-    let record = Record { timestamp: now, triggered_at: reported.received_at, body };
+    let record = Record::new(now, reported.received_at, body);
     let alerts = alerts(subscriber, reported, noted, now);
     Change::recorded(vec![record], Some(noted)).alerting_all(alerts)
 }

@@ -56,6 +56,12 @@ impl Crosscheck {
     pub fn is_malformed(&self) -> bool {
         self.flags.iter().any(|flag| flag == measure::MALFORMED)
     }
+
+    /// Whether a verdict passes that each of its five dimensions opposes.
+    #[must_use]
+    pub fn is_opposed(&self) -> bool {
+        self.approved && self.flags.iter().any(|flag| flag == measure::OPPOSED)
+    }
 }
 
 /// Checks a model's reply.

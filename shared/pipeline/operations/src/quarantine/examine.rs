@@ -111,7 +111,7 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
     }
     let verdict = verdict.for_tier(tier);
     let gate = gates::run(Gate::BeforeCache, verdict.texts());
-    let records = vec![Record::crosscheck(now, now, PHI, &check), gate.record(now, now)];
+    let records = vec![Record::crosscheck(now, now, PHI, &check, check.is_opposed()), gate.record(now, now)];
     let texts = gate.delivered().ok_or_else(|| blocked(&gate))?;
     let verdict = verdict.with_texts(texts);
     let again = gates::run(Gate::BeforeCache, verdict.texts());
