@@ -12,6 +12,9 @@ const SHORTEST_STEM: usize = 5;
 pub(crate) struct Lexicon {
     /// Numbers by concept name. A literal of a pattern is a concept with the literal as its name.
     pub(crate) concepts: BTreeMap<String, ConceptId>,
+    /// The quantities that a list of words names as entries, by the list's concept. Patterns and conditions search them
+    /// beside it.
+    pub(crate) quantities: BTreeMap<ConceptId, BTreeSet<ConceptId>>,
     pub(crate) words: Vec<String>,
     numbers: BTreeMap<String, u16>,
     pub(crate) nodes: Vec<Node>,
@@ -30,7 +33,8 @@ impl Lexicon {
         let names = builtin::NAMES.iter().enumerate();
         let concepts = names.map(|(number, name)| (format!("#{name}"), number as ConceptId)).collect();
         let nodes = vec![Node::default()];
-        Self { concepts, words: Vec::new(), numbers: BTreeMap::new(), nodes, stems: BTreeSet::new() }
+        let (quantities, words, numbers, stems) = Default::default();
+        Self { concepts, quantities, words, numbers, nodes, stems }
     }
 
     /// The number of a concept. Assigns one to a new concept.

@@ -60,6 +60,14 @@ pub(crate) fn define(lexicon: &mut Lexicon, files: &Files) -> Result<(), DataErr
                 }
                 continue;
             }
+            if entry.get_ref().starts_with('#') {
+                let Some(quantity) = lexicon.concepts.get(entry.get_ref()).copied() else {
+                    let problem = format!("there is no quantity {}", entry.get_ref());
+                    return Err(source.error(entry.span().start, name, problem));
+                };
+                lexicon.quantities.entry(concept).or_default().insert(quantity);
+                continue;
+            }
             lexicon.add(concept, entry.get_ref()).map_err(|problem| source.error(entry.span().start, name, problem))?;
         }
     }
@@ -77,6 +85,8 @@ fn concept(lexicon: &mut Lexicon, name: &str) -> Result<ConceptId, String> {
 /// Alternatives, separated by `|`.
 pub(crate) fn alternatives(lexicon: &mut Lexicon, text: &str) -> Result<Vec<ConceptId>, String> {
     let mut found = text.split('|').map(|name| concept(lexicon, name)).collect::<Result<Vec<_>, _>>()?;
+    let quantities = found.iter().filter_map(|concept| lexicon.quantities.get(concept)).flatten().copied();
+    found.extend(quantities.collect::<Vec<_>>());
     found.sort_unstable();
     found.dedup();
     Ok(found)

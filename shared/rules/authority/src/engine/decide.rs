@@ -13,9 +13,12 @@ use super::trust::marker;
 use crate::state::{Outcome, State};
 use crate::tables::{HighStakes, NO_TREATMENT, Name, Operator, Treatment};
 
+/// The reason of a danger to a person's life or health at this moment.
+const MEDICAL_EMERGENCY: &str = "emergency_symptoms";
+
 /// The reasons of a text that describes an emergency.
 const EMERGENCIES: [&str; 4] =
-    ["emergency_symptoms", "toxic_chemical_mixing", "imminent_harm_to_minor", "unattended_child"];
+    [MEDICAL_EMERGENCY, "toxic_chemical_mixing", "imminent_harm_to_minor", "unattended_child"];
 
 /// A value of an axis and its position in the reading.
 #[derive(Clone, Debug)]
@@ -221,12 +224,15 @@ fn decide_trusting(reading: &str, untrusted_from: usize) -> Decision {
     let features = LazyCell::new(|| Features::of(&hits.tokens));
     confirm(&features, &mut fired);
     let by_rules = combine(reading, &hits, &fired);
-    // What a rule found is more specific than a sum, and its approvers remain. A disclosure of self-harm is looked for
-    // beside every other danger, because its sources of help come first.
+    // What a rule found is more specific than a sum, and its approvers remain. A disclosure of self-harm and an emergency
+    // are looked for beside every other danger, because their sources of help come first.
     let before = Some(by_rules.rank());
+    let names_help = by_rules.is_crisis || by_rules.resources.contains(&"emergency");
+    let is_new_danger = |it: &Treatment| {
+        (!by_rules.is_crisis && is_crisis(it.locked, it.reason)) || (!names_help && it.reason == MEDICAL_EMERGENCY)
+    };
     let matters = |mapping| {
-        let is_new_crisis = !by_rules.is_crisis && treatment(mapping).is_some_and(|it| is_crisis(it.locked, it.reason));
-        severity(mapping) > before || (is_new_crisis && severity(mapping) == before)
+        severity(mapping) > before || (severity(mapping) == before && treatment(mapping).is_some_and(is_new_danger))
     };
     let mut by_weights = fitted(&hits.tokens, &features, matters);
     let state = |one: &Fired| severity(one.mapping).map(|(_, state)| state);
@@ -376,7 +382,11 @@ fn raise(decision: &mut Decision, word: &Word) {
     let before = decision.rank();
     let comes_first = match decision.domain {
         None => true,
-        Some(known) if known == domain => is_high_stakes && !decision.by_high_stakes,
+        // Help comes first, then what a high-stakes rule says.
+        Some(known) if known == domain && decision.reason == MEDICAL_EMERGENCY => false,
+        Some(known) if known == domain => {
+            word.reason == MEDICAL_EMERGENCY || (is_high_stakes && !decision.by_high_stakes)
+        }
         Some(known) => rank(domain) < rank(known),
     };
     if (locked, state) > before || ((locked, state) == before && comes_first) {

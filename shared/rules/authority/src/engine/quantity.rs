@@ -79,7 +79,7 @@ fn large(unit: &str) -> f64 {
 }
 
 /// The number words and their values.
-const NUMBER_WORDS: [(&str, f64); 23] = [
+const NUMBER_WORDS: [(&str, f64); 27] = [
     ("zero", 0.0),
     ("half", 0.5),
     ("one", 1.0),
@@ -103,6 +103,10 @@ const NUMBER_WORDS: [(&str, f64); 23] = [
     ("eighteen", 18.0),
     ("nineteen", 19.0),
     ("twenty", 20.0),
+    ("thirty", 30.0),
+    ("forty", 40.0),
+    ("fifty", 50.0),
+    ("sixty", 60.0),
 ];
 
 /// Their hashes: nearly every word of a text is none of them.
