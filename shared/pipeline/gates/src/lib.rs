@@ -145,7 +145,11 @@ mod tests {
         let held: Value =
             serde_json::from_str(&run.held_payload(&session(), Some(Tier::Full), now, &json!("raw"))).unwrap();
         assert_eq!((&held["terms"], &held["gate"], &held["payload"]), (&json!(["CSDM"]), &json!(1), &json!("raw")));
-        let Body::ContentFilter { outcome, hits, .. } = run.record(now, now).body else { panic!("a filter record") };
+        let record = run.record(now, now);
+        assert_eq!(record.measurements(), [Metric::Held.once()]);
+        let passed = super::run(Gate::BeforeCache, ["All good."]);
+        assert_eq!(passed.record(now, now).measurements(), []);
+        let Body::ContentFilter { outcome, hits, .. } = record.body else { panic!("a filter record") };
         assert_eq!((outcome.as_str(), hits[0]["field"].as_u64()), ("QUARANTINE", Some(1)));
         assert!(!hits.to_string().contains("says so"), "no text in the record");
         assert!(run.is_held() && run.delivered().is_none());

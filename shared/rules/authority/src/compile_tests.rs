@@ -20,6 +20,7 @@ fn every_fault_is_named_with_file_line_and_rule() {
             "general.toml:4: request: \"colour\" is not a type",
         ),
         (axis.to_owned(), "general.toml:4: advice: no treatment answers this request"),
+        ("[concepts]\nmany = [\"#nothing\"]\n".to_owned(), "general.toml:4: many: there is no quantity #nothing"),
         (
             format!("{axis}{}", treatment.replace("BLOCKED", "DENIED")),
             "general.toml:8: advice: \"DENIED\" is not a state",

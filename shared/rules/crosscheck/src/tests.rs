@@ -65,7 +65,9 @@ fn a_conflict_is_flagged_scored_and_passes_as_the_spec_says() {
     let checked = crosscheck_value(&full("GREEN", ["RED"; 5]), Tier::Full);
     assert_eq!(checked.flags, ["dimension_conflict", "opposed_by_every_dimension"]);
     assert!(close(checked.coherence_score, 1.0 - 2.0 * 0.042 / 7.0));
-    assert!(checked.approved);
+    assert!(checked.approved && checked.is_opposed());
+    assert!(!Crosscheck { approved: false, ..checked }.is_opposed());
+    assert!(!crosscheck_value(&full("AMBER", ["RED"; 5]), Tier::Full).is_opposed());
     let mut short = full("GREEN", ["RED"; 5]);
     short["summary"] = json!("No.");
     let checked = crosscheck_value(&short, Tier::Full);
