@@ -13,7 +13,13 @@ use crate::{
     start,
 };
 use domain::{Tier, money::PaymentChange, retry::RetryTable};
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    panic::resume_unwind,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
 use testkit::{FAULTS, Fault, Passage, Random, World};
 
 /// One kind of sale, with the ends that it may have under any fault.
@@ -160,7 +166,8 @@ impl Scenario {
     }
 }
 
-/// Sweeps one scenario: every fault at every effect; with `pairs`, also two deaths at every pair of effects.
+/// Sweeps one scenario: every fault at every effect; with `pairs`, also two deaths at every pair of effects. All
+/// processors share the effects.
 ///
 /// Leaves out pairs if mails are sent by a service that stores no drafts: one death can use up the whole schedule of
 /// retries, and the promise is due before a second death in its last attempt is repaired.
@@ -169,13 +176,35 @@ pub fn sweep(scenario: &Scenario, pairs: bool) -> Sweep {
     let pairs = pairs && !scenario.relays_mails;
     let mut sweep = Sweep::default();
     sweep.boundaries = sweep.live(scenario, &[]);
-    for at in first(scenario)..sweep.boundaries {
-        for fault in FAULTS {
-            let then = sweep.live(scenario, &[(at, fault)]);
-            if pairs && fault == Fault::CrashAfter {
-                for second in at + 1..then {
-                    sweep.live(scenario, &[(at, fault), (second, Fault::CrashAfter)]);
-                }
+    let (next, boundaries) = (AtomicUsize::new(first(scenario)), sweep.boundaries);
+    let sweep_until_none_is_left = || {
+        let mut swept = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= boundaries {
+                return swept;
+            }
+            swept.push((at, sweep_at(scenario, at, pairs)));
+        }
+    };
+    let mut swept: Vec<(usize, Sweep)> = thread::scope(|scope| {
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(sweep_until_none_is_left)).collect();
+        running.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    swept.sort_by_key(|(at, _)| *at);
+    swept.into_iter().for_each(|(_, part)| sweep.add(part));
+    sweep
+}
+
+/// Sweeps one effect: every fault at it, and with `pairs` a death at it and at every later effect.
+fn sweep_at(scenario: &Scenario, at: usize, pairs: bool) -> Sweep {
+    let mut sweep = Sweep::default();
+    for fault in FAULTS {
+        let then = sweep.live(scenario, &[(at, fault)]);
+        if pairs && fault == Fault::CrashAfter {
+            for second in at + 1..then {
+                sweep.live(scenario, &[(at, fault), (second, Fault::CrashAfter)]);
             }
         }
     }
@@ -202,6 +231,12 @@ pub fn trace(scenario: &Scenario, faults: &[(usize, Fault)]) -> Vec<String> {
 }
 
 impl Sweep {
+    fn add(&mut self, part: Self) {
+        self.runs += part.runs;
+        self.names.extend(part.names);
+        self.broken.extend(part.broken);
+    }
+
     /// Runs a scenario and returns the number of its effects.
     fn live(&mut self, scenario: &Scenario, faults: &[(usize, Fault)]) -> usize {
         let (outlook, boundaries) = live(scenario, faults, false);
