@@ -8,6 +8,9 @@ use domain::{Colour, Tier, Verdict};
 /// The fewest letters and digits of a text.
 const MIN_CHARACTERS: usize = 2;
 
+/// The tests that a Strategy Session sells (Verdict Pipeline, output 1).
+const TESTS: usize = 3;
+
 /// Placeholders of which some word also has a meaning, in lower case without punctuation.
 const PLACEHOLDERS: [&str; 23] = [
     "change rate",
@@ -141,8 +144,8 @@ pub fn hollow(verdict: &Verdict, tier: Tier, question: &str) -> Vec<String> {
         for (number, test) in (1..).zip(&strategy.tests) {
             text(format!("strategy.tests.{number}"), test);
         }
-        if strategy.tests.is_empty() {
-            found.push("empty:strategy.tests".to_owned());
+        if strategy.tests.len() < TESTS {
+            found.push("missing:strategy.tests".to_owned());
         }
     }
     // The prompt allows NULL only for the top-level verdict: each dimension is GREEN, AMBER or RED.
@@ -296,10 +299,19 @@ mod tests {
                 assert_eq!(found(reply, Tier::Strategy), Vec::<String>::new(), "{path} {text:?}");
             }
         }
-        let mut none = strategy();
-        none["strategy"]["tests"] = json!([]);
-        assert_eq!(found(none.clone(), Tier::Strategy), ["empty:strategy.tests"]);
-        assert_eq!(found(none, Tier::Full), Vec::<String>::new(), "a Full Breakdown does not sell the block");
+    }
+
+    /// The formula approves a reply with one test, and with two.
+    #[test]
+    fn a_strategy_session_has_three_tests() {
+        let all = ["Ask ten.", "Sell one.", "Wait a week.", "Read the lease."];
+        for count in 0..=all.len() {
+            let mut reply = strategy();
+            reply["strategy"]["tests"] = json!(all[..count]);
+            let missing = if count < 3 { vec!["missing:strategy.tests".to_owned()] } else { Vec::new() };
+            assert_eq!(found(reply.clone(), Tier::Strategy), missing, "{count}");
+            assert_eq!(found(reply, Tier::Full), Vec::<String>::new(), "a Full Breakdown does not sell the block");
+        }
     }
 
     /// Five analyses are sold as five, and an alternative as another way than the next step.
