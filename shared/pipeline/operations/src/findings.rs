@@ -98,8 +98,8 @@ pub async fn dismiss(
     Ok(settled?)
 }
 
-/// Replaces the verdict on the page by a cleaned one, if that passes the crosscheck, gate 1 and the grammar of a narrative
-/// answer. The mail that was sent does not change.
+/// Replaces the verdict on the page by a cleaned one, if that passes the checks of a model's reply and the grammar of a
+/// narrative answer. The mail that was sent does not change.
 ///
 /// # Errors
 /// [`FindingError`]. Repeating is safe.
@@ -145,7 +145,7 @@ fn cleaned(
     // First, so that an attempt to override a lock is recorded whatever the text says.
     let first = cached.first.as_ref().map(|first| first.query.as_str());
     examine::question(&cached.query, first, sale, Needs::Approvers)?;
-    let examined = examine::verdict(verdict, cached.tier, now)?;
+    let examined = examine::verdict(verdict, cached.tier, &cached.query, now)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
     Ok((examine::replaced(cached, sale, Needs::Approvers)?, examined.records))
 }
@@ -232,6 +232,8 @@ mod tests {
         let world = found();
         let still = run(replace(journal(&world), &operator(), &session(), &verdict("The CSDM it is."))).unwrap();
         assert!(matches!(still, Err(Refused(FindingError::Refused(_)))));
+        let hollow = run(replace(journal(&world), &operator(), &session(), &verdict("See above."))).unwrap();
+        assert!(matches!(hollow, Err(Refused(FindingError::Refused(Refusal::Hollow(_))))), "{hollow:?}");
         // A narrative answer keeps its grammar (Authority Governance, RFC-0009).
         let question = "What does 'force majeure' mean?";
         let ask = |question: &str| {

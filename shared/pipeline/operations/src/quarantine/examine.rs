@@ -21,6 +21,9 @@ pub enum Refusal {
     /// The crosscheck rejects it.
     #[error("the crosscheck rejects it: {0}")]
     Crosscheck(String),
+    /// It leaves a field empty that the tier sells.
+    #[error("it is hollow: {}", .0.join(", "))]
+    Hollow(Vec<String>),
     /// The filter holds it.
     #[error("the content filter holds it ({terms} blocked term(s), gate {gate}, list {list_version})")]
     Blocked {
@@ -94,12 +97,12 @@ pub struct Examined {
     pub records: Vec<Record>,
 }
 
-/// Checks a verdict like a model's reply: crosscheck, form, gate 1. If gate 1 replaces a term, the result must pass
-/// too.
+/// Checks a verdict like a model's reply: crosscheck, form, content, gate 1. If gate 1 replaces a term, the result must
+/// pass too. `query` is the customer's question.
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Refusal> {
+pub fn verdict(value: &Value, tier: Tier, query: &str, now: Timestamp) -> Result<Examined, Refusal> {
     let check = crosscheck::crosscheck_value(value, tier);
     if !check.approved {
         return Err(Refusal::Crosscheck(format!("{:?}, flags {}", check.crosscheck_reason, check.flags.join(", "))));
@@ -108,6 +111,10 @@ pub fn verdict(value: &Value, tier: Tier, now: Timestamp) -> Result<Examined, Re
         serde_json::from_value(value.clone()).map_err(|error| Refusal::Structure(error.to_string()))?;
     if !verdict.is_complete_for(tier) {
         return Err(Refusal::Structure(format!("a {tier} verdict needs more blocks")));
+    }
+    let hollow = crosscheck::hollow(&verdict, tier, query);
+    if !hollow.is_empty() {
+        return Err(Refusal::Hollow(hollow));
     }
     let verdict = verdict.for_tier(tier);
     let gate = gates::run(Gate::BeforeCache, verdict.texts());

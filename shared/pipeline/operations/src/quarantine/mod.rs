@@ -1,7 +1,7 @@
 //! Sales that the content filter holds: an operator lists, approves or replaces them (content filter, GAP-B and GAP-L).
 //!
 //! Neither decision bypasses a check. An approved verdict passes today's filter, and a replaced one passes the
-//! crosscheck and gate 1 like a model's reply; both keep the grammar of a narrative answer, and neither releases a
+//! crosscheck and gate 1 like a model's reply and has all that its tier sells; both keep the grammar of a narrative answer, and neither releases a
 //! question that today's rules refuse and the required people have not approved. Gate 2 runs before the mail and the
 //! page in both cases.
 //! The file has more than 300 lines because every refusal of a decision is documented beside the check that makes it.
@@ -112,7 +112,7 @@ pub async fn plan_approval(ports: Ports<'_>, session: &SessionId) -> Done<Decide
     })
 }
 
-/// Replaces the held verdict by a cleaned one, if that passes the crosscheck and gate 1.
+/// Replaces the held verdict by a cleaned one, if that passes the checks of a model's reply.
 ///
 /// # Errors
 /// [`DecideError`]. Repeating is safe.
@@ -203,7 +203,7 @@ impl Case {
         match (examine::held(&payloads, self.gate, self.held_at)?, self.gate, asked) {
             (Held::Verdict(value), Gate::BeforeCache, Some(asked)) => {
                 let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
-                let examined = examine::verdict(&value, tier, now)?;
+                let examined = examine::verdict(&value, tier, asked.query.as_str(), now)?;
                 Ok((Some(self.cached(asked, examined.verdict, now)?), examined.records))
             }
             (held, ..) => {
@@ -228,7 +228,7 @@ impl Case {
             return Err(DecideError::DraftExists.into());
         }
         let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
-        let examined = examine::verdict(verdict, tier, now)?;
+        let examined = examine::verdict(verdict, tier, asked.query.as_str(), now)?;
         Ok((self.cached(asked, examined.verdict, now)?, examined.records))
     }
 

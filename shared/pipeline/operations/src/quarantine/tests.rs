@@ -195,6 +195,31 @@ fn a_replacement_is_no_way_around_the_checks() {
     untouched(&world, &full);
 }
 
+/// The operator cut the blocked sentence and left nothing, or took one of the three tests out.
+#[test]
+fn a_replacement_has_everything_that_its_tier_sells() {
+    let dimension = |name: &str| json!({ "verdict": "GREEN", "analysis": format!("{name}: buyers pay in advance.") });
+    let breakdown: serde_json::Map<String, Value> =
+        domain::verdict::DIMENSIONS.iter().map(|name| ((*name).to_owned(), dimension(name))).collect();
+    let tests = json!(["Ask ten.", "Sell one.", "Wait a week."]);
+    let strategy = json!({ "next_step": "Sign one buyer.", "alternative": "License it.", "tests": tests });
+    let whole = json!({ "verdict": "GREEN", "summary": CLEAN, "breakdown": breakdown, "strategy": strategy });
+    let held = held_at_gate_1().with("tier", Some(domain::Tier::Strategy));
+    for (path, left, code) in [
+        ("/breakdown/Stability/analysis", json!(""), "empty:breakdown.Stability.analysis"),
+        ("/strategy/tests", json!(["Ask ten.", "Sell one."]), "missing:strategy.tests"),
+    ] {
+        let world = world_holding(held.clone(), &[payload(1, -100, &quick(BLOCKED))]);
+        let mut cut = whole.clone();
+        *cut.pointer_mut(path).unwrap() = left;
+        let error = run(replace_it(&world, &cut)).unwrap().unwrap_err();
+        let Refused(DecideError::Refused(Refusal::Hollow(found))) = &error else { panic!("{error}") };
+        assert_eq!(*found, [code]);
+        untouched(&world, &held);
+        assert_eq!(run(replace_it(&world, &whole)).unwrap().unwrap(), Decided::Freed);
+    }
+}
+
 #[test]
 fn a_mail_that_may_be_on_its_way_is_not_overtaken_by_another_text() {
     let draft = Some(Draft { id: "d1".into(), internet_message_id: "<1@x>".into() });
