@@ -216,8 +216,12 @@ async fn a_reply_that_is_no_verdict_is_the_end() {
 /// A truncated or empty reply says nothing about the question, so another call may succeed.
 #[tokio::test]
 async fn a_reply_that_breaks_off_fails_a_call_and_not_the_sale() {
-    for fault in [json!({ "text": "" }), json!({ "finish_reason": "MAX_TOKENS" }), json!({ "finish_reason": "OTHER" })]
-    {
+    for fault in [
+        json!({ "text": "" }),
+        json!({ "finish_reason": "MAX_TOKENS" }),
+        json!({ "finish_reason": "OTHER" }),
+        json!({ "finish_reason": "RECITATION" }),
+    ] {
         let world = World::alone().await;
         let sale = world.buy_despite("gemini", json!([fault]), "quick").await;
         world.delivered(&sale).await;

@@ -58,8 +58,8 @@ pub enum ModelError {
     /// 429 with a delay that the vendor asks for (`RetryInfo.retryDelay`): do not call before it has passed.
     #[error("the model is throttled for {} ms", .0.as_millis())]
     Throttled(std::time::Duration),
-    /// The reply is cut off, empty or malformed: this call failed, and another may succeed. The reason is the model's
-    /// own.
+    /// The reply is cut off, empty or malformed, or ended for a reason that is no refusal: this call failed, and another
+    /// may succeed. The reason is the model's own.
     #[error("the reply is incomplete: {0}")]
     Incomplete(String),
     /// The daily quota is used up: retrying today is useless.
@@ -108,11 +108,12 @@ impl ModelError {
 
     /// Whether it concerns the service or our access to it, not this question: every sale would get it. How much the
     /// model thinks and writes depends on the question, so a reply that reaches its limit of tokens (`MAX_TOKENS`) or of
-    /// time is no outage.
+    /// time is no outage. Neither is one that recites a source (`RECITATION`) or is in a language that is not supported
+    /// (`LANGUAGE`).
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::Incomplete(reason) => !matches!(reason.as_str(), "MAX_TOKENS" | TIME),
+            Self::Incomplete(reason) => !matches!(reason.as_str(), "MAX_TOKENS" | "RECITATION" | "LANGUAGE" | TIME),
             Self::QuotaExhausted | Self::Unauthorized(_) | Self::Account(_) => true,
             error => error.is_retriable(),
         }
@@ -150,6 +151,8 @@ mod tests {
             (ModelError::Incomplete("MALFORMED_RESPONSE".to_owned()), true, true),
             (ModelError::Incomplete("MAX_TOKENS".to_owned()), true, false),
             (ModelError::cut_by_time(), true, false),
+            (ModelError::Incomplete("RECITATION".to_owned()), true, false),
+            (ModelError::Incomplete("A_REASON_OF_TOMORROW".to_owned()), true, true),
             (ModelError::QuotaExhausted, false, true),
             (ModelError::Unauthorized(403), false, true),
             (ModelError::Account(402), false, true),

@@ -13,15 +13,10 @@ pub(crate) struct NotJson;
 const QUIET_STAGES: [&str; 5] =
     ["MODEL_STAGE_UNSPECIFIED", "STABLE", "PREVIEW", "EXPERIMENTAL", "UNSTABLE_EXPERIMENTAL"];
 
-/// Finish reasons of a failed call, as opposed to a refused question.
-const FAILED_CALLS: [&str; 6] = [
-    "FINISH_REASON_UNSPECIFIED",
-    "MALFORMED_FUNCTION_CALL",
-    "MALFORMED_RESPONSE",
-    "MAX_TOKENS",
-    "OTHER",
-    "UNEXPECTED_TOOL_CALL",
-];
+/// Finish reasons of a refused question. Every other one than `STOP` is that of a failed call, also one that this version
+/// does not know: the vendor adds reasons for its own failures, and a refusal ends a paid sale.
+const REFUSALS: [&str; 7] =
+    ["BLOCKLIST", "IMAGE_PROHIBITED_CONTENT", "IMAGE_SAFETY", "MODEL_ARMOR", "PROHIBITED_CONTENT", "SAFETY", "SPII"];
 
 /// The longest delay that a vendor may ask for; a longer one is shortened to it.
 const LONGEST_DELAY: Duration = Duration::from_secs(3_600);
@@ -36,6 +31,7 @@ fn json(body: &[u8]) -> Result<Value, ModelError> {
 }
 
 fn interpret(body: &Value, model: &str) -> Result<ModelReply, ModelError> {
+    // Any reason says that the prompt is blocked, and every attempt has the same prompt.
     let block_reason = &body["promptFeedback"]["blockReason"];
     if !block_reason.is_null() {
         return Err(no_verdict(block_reason.as_str().unwrap_or_default()));
@@ -46,8 +42,8 @@ fn interpret(body: &Value, model: &str) -> Result<ModelReply, ModelError> {
     }
     match candidate["finishReason"].as_str() {
         Some("STOP") => {}
-        Some(reason) if FAILED_CALLS.contains(&reason) => return Err(incomplete(reason)),
-        Some(reason) => return Err(no_verdict(reason)),
+        Some(reason) if REFUSALS.contains(&reason) => return Err(no_verdict(reason)),
+        Some(reason) => return Err(incomplete(reason)),
         None => return Err(incomplete("NO_FINISH_REASON")),
     }
     let text = text(candidate);
@@ -234,14 +230,14 @@ mod tests {
         let failed = |reason: &str| format!("the reply is incomplete: {reason}");
         let finished =
             |word: Value| json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": word}]});
-        for word in ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST", "LANGUAGE"] {
+        for word in ["SAFETY", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST"] {
             assert_eq!(reason(finished(json!(word))), word);
         }
-        for word in FAILED_CALLS {
+        for word in ["MAX_TOKENS", "MALFORMED_RESPONSE", "OTHER", "RECITATION", "LANGUAGE", "A_REASON_OF_TOMORROW"] {
             assert_eq!(reason(finished(json!(word))), failed(word));
         }
-        assert_eq!(reason(finished(json!("stop: the customer asked <b>"))), "UNKNOWN");
-        assert_eq!(reason(finished(json!("A".repeat(500)))).len(), 40);
+        assert_eq!(reason(finished(json!("stop: the customer asked <b>"))), failed("UNKNOWN"));
+        assert_eq!(reason(finished(json!("A".repeat(500)))), failed(&"A".repeat(40)));
         assert_eq!(reason(finished(json!(null))), failed("NO_FINISH_REASON"));
         assert_eq!(reason(json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}})), "PROHIBITED_CONTENT");
         let mut both = candidate(&json!([{"text": "x"}]));
