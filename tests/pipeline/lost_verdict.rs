@@ -94,6 +94,34 @@ fn a_verdict_that_only_the_archive_holds_is_not_made_again() {
     assert_eq!(state.alerts.iter().filter(|alert| alerted(alert)).count(), 1, "{:?}", state.alerts);
 }
 
+/// Cleanup removed the entry, which is no fault and has no alert; the loss of the archived verdict is one.
+#[test]
+fn a_page_alerts_about_a_removed_verdict_that_the_archive_lost_and_not_about_one_that_it_has() {
+    for is_archived in [true, false] {
+        let mut sim = Simulator::worked_off("quick", &quick("GREEN", FIRST));
+        sim.model_says(&quick("GREEN", SECOND));
+        let mut state = sim.world.state();
+        state.removed_entries.insert(sim.session.clone());
+        state.cache.clear();
+        if !is_archived {
+            state.archive.clear();
+        }
+        drop(state);
+        assert_eq!(sim.page().unwrap().status(), if is_archived { 200 } else { 202 });
+        let alerts = |sim: &Simulator| {
+            let state = sim.world.state();
+            state.alerts.iter().map(|alert| alert.line.clone()).collect::<Vec<_>>()
+        };
+        let raised = alerts(&sim);
+        assert_eq!(raised.len(), usize::from(!is_archived), "{raised:?}");
+        assert!(raised.iter().all(|line| line.contains("ORACLE-RESULT") && line.contains(VERDICT_LOST)), "{raised:?}");
+        sim.drain();
+        let summary = if is_archived { FIRST } else { SECOND };
+        assert_eq!(body(&sim.page().unwrap())["verdict"]["summary"], summary);
+        assert_eq!(alerts(&sim), raised);
+    }
+}
+
 /// The worker archives a verdict after it has saved it, and a page may look in between.
 #[test]
 fn a_page_does_not_reopen_a_sale_whose_verdict_is_archived_meanwhile() {

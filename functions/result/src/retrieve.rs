@@ -96,15 +96,15 @@ impl Retrieval<'_> {
                 CacheEntry::Miss | CacheEntry::Corrupt | CacheEntry::Removed if sale.value.smoke() => {
                     replies::not_found().into()
                 }
-                // The archive has it, and this is no new fault.
-                CacheEntry::Removed => self.restore(sale).await,
+                // The archive has it, and this is no fault. If the archive lost it, nothing has reported that yet.
+                CacheEntry::Removed => self.restore(sale, Some(COMPONENT)).await,
                 CacheEntry::Miss => {
                     self.cache_lost(Severity::Error, "write-confirm mismatch: no entry").await;
-                    self.restore(sale).await
+                    self.restore(sale, None).await
                 }
                 CacheEntry::Corrupt => {
                     self.cache_lost(Severity::Critical, "corrupt entry").await;
-                    self.restore(sale).await
+                    self.restore(sale, None).await
                 }
             },
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } => {
@@ -290,13 +290,13 @@ impl Retrieval<'_> {
     }
 
     /// The cache does not have the verdict: it is restored from the archive, or otherwise regenerated (Regen
-    /// Consistency, invariant 6).
-    async fn restore(&self, sale: Versioned<Sale>) -> Shown {
+    /// Consistency, invariant 6). `component` raises the alert about its loss, unless reading the entry raised one.
+    async fn restore(&self, sale: Versioned<Sale>, component: Option<&str>) -> Shown {
         let archived = match self.ports.archive.find(&self.session_id).await {
             Ok(archived) => archived,
             Err(error) => return self.unavailable("ARCHIVE_READ", &telemetry::chain(&error)).await,
         };
-        let Some(cached) = archived else { return self.regenerate(sale).await };
+        let Some(cached) = archived else { return self.regenerate(sale, component).await };
         let put_back = |sale: &mut Sale, now| {
             let Ok(event) = sale.restore() else { return (Change::nothing(()), None) };
             let context = Context::new(now, self.asked_at);
@@ -308,9 +308,8 @@ impl Retrieval<'_> {
         }
     }
 
-    async fn regenerate(&self, sale: Versioned<Sale>) -> Shown {
-        // The alert about the cache entry, if its loss is a fault, was raised when the entry was read.
-        match self.ports.journal.reopen_lost(sale, None).await {
+    async fn regenerate(&self, sale: Versioned<Sale>, component: Option<&str>) -> Shown {
+        match self.ports.journal.reopen_lost(sale, component).await {
             Ok(true) => self.order().await,
             Ok(false) => replies::pending(),
             Err(error) => self.unavailable("CACHE_WRITE", &telemetry::chain(&error)).await,

@@ -132,7 +132,7 @@ fn no_line_holds_an_address() {
     }
 }
 
-/// A page raises an alert of its own.
+/// A page has raised its alert when it read the entry, unless cleanup removed it.
 #[test]
 fn a_lost_verdict_is_reopened_once_with_the_alert_of_a_component_or_without_one() {
     for (component, alerts) in [(Some("ORACLE-VERDICT"), 1), (None, 0)] {
