@@ -113,6 +113,11 @@ fn when_the_quarantine_cannot_be_written_nothing_is_delivered() {
     sim.drain();
     assert!(sim.world.state().cache.is_empty() && sim.world.state().sent.is_empty());
     assert!(matches!(sim.dead[..], [Message::Order { .. }]), "the order waits in the dead-letter queue");
+    // TMM Crosscheck, invariant 5. Nothing says that the verdict is held.
+    let lines = sim.audit_lines();
+    let recorded = |event: &str| lines.iter().filter(|line| line["event"] == event).count();
+    assert_eq!(recorded("tmm_crosscheck"), sim.world.state().prompts.len());
+    assert_eq!(recorded("content_filter"), 0, "{lines:?}");
 }
 
 #[test]

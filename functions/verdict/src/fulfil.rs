@@ -291,6 +291,9 @@ impl<'a> Worker<'a> {
         let Self { order, ports, .. } = *self;
         let now = context.now;
         let gate = gates::run(Gate::BeforeCache, verdict.texts());
+        let (outcome, terms) = (gate.outcome().as_str(), gate.term_count());
+        tracing::info!(session = order.session_id.prefix(), outcome, terms, "gate 1 has run");
+        let crosschecks = context.evidence.clone();
         let context = context.with_evidence([gate.record(now, order.received_at)]);
         // The grammar binds what customers read, so it comes after the filter.
         let delivered = deliverable(&gate, &verdict);
@@ -306,7 +309,10 @@ impl<'a> Worker<'a> {
                 // The raw payload is stored first: a hold without it could not be resolved (content filter GAP-L, fail
                 // closed).
                 let payload = gate.held_payload(&order.session_id, Some(bought.tier), now, &json!(verdict));
-                ports.quarantine.hold(&order.session_id, now, &payload).await?;
+                if let Err(error) = ports.quarantine.hold(&order.session_id, now, &payload).await {
+                    self.keep_crosschecks(sale, &crosschecks).await;
+                    return Err(error.into());
+                }
                 let (owner, purchase) = (order.message_id.as_str(), &bought.purchase);
                 let held_by = match grammar {
                     Ok(()) => HeldBy::Maker { owner, purchase },
@@ -318,6 +324,25 @@ impl<'a> Worker<'a> {
                     changed(sale.hold(held_by, now), &context, alert)
                 };
                 Ok(ports.journal.commit(sale, hold).await?)
+            }
+        }
+    }
+
+    /// Keeps the records of the crosschecks of a verdict that could not be held: each crosscheck that ran has its record
+    /// (TMM Crosscheck, invariant 5). The filter's record is not kept, because it says that the verdict is held.
+    async fn keep_crosschecks(&self, sale: Versioned<Sale>, crosschecks: &[Record]) {
+        let keep = |sale: &mut Sale, _| match sale.fulfilment() {
+            Fulfilment::Generating { owner, .. } if *owner == self.order.message_id => {
+                Change::recorded(crosschecks.to_vec(), ())
+            }
+            _ => Change::nothing(()),
+        };
+        match self.ports.journal.commit(sale, keep).await {
+            Ok(kept) => {
+                kept.settle().await;
+            }
+            Err(error) => {
+                tracing::error!(session = self.order.session_id.prefix(), %error, "crosschecks are not recorded");
             }
         }
     }

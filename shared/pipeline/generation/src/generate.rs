@@ -190,6 +190,9 @@ impl Asking<'_> {
         self.generated.model_version = Some(reply.model_version);
         let Question { tier, query, .. } = self.question;
         let crosscheck = crosscheck::crosscheck(&reply.text, tier);
+        // Its record is lost if the claim of its sale is (TMM Crosscheck, failure mode 3: the log is the fallback).
+        let (approved, score, reason) = (crosscheck.approved, crosscheck.coherence_score, crosscheck.crosscheck_reason);
+        tracing::info!(session = session.prefix(), attempt, approved, score, ?reason, "the reply is crosschecked");
         let accepted = accept(&crosscheck, &reply.text, tier, query);
         let again = accepted.as_ref().is_err_and(Refused::is_of_the_call);
         self.generated.verdict = accepted.map_err(|refused| match again {
