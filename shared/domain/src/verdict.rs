@@ -199,10 +199,11 @@ impl Comparison {
     }
 
     /// Whether the page says that it may differ from the mail (Regen Consistency, invariant 4: the mailed verdict stays
-    /// authoritative).
+    /// authoritative, and is not replaced silently). A minor divergence is announced here and causes no mail (Regen
+    /// Consistency, invariant 5).
     #[must_use]
     pub fn is_announced(&self) -> bool {
-        self.is_mailed && matches!(self.divergence(), None | Some(Divergence::Significant))
+        self.is_mailed && self.divergence() != Some(Divergence::None)
     }
 }
 
@@ -270,7 +271,7 @@ impl CachedVerdict {
     }
 
     /// Marks a regenerated verdict. A mailed one stays authoritative (Regen Consistency, invariant 4): if this one may
-    /// differ from it significantly, the page says so.
+    /// differ from it, the page says so.
     pub fn mark_regenerated(&mut self, compared: &Comparison) {
         self.regen = true;
         self.regen_reason = Some("cache_miss".to_owned());

@@ -87,7 +87,8 @@ fn a_significant_divergence_orders_its_mail_once() {
     assert_eq!(event, Event::VerdictReady { colour: Colour::Red, regenerated: Some(compared) });
     assert_eq!((&sale.divergence, sale.colour), (&Mail::Ordered, Some(Colour::Green)));
     let minor = Comparison { second: Colour::Amber, ..compared };
-    assert!(!minor.is_announced() && Comparison { first: None, ..minor }.is_announced());
+    assert!(minor.is_announced() && Comparison { first: None, ..minor }.is_announced(), "the page says it, no mail");
+    assert!(!Comparison { second: Colour::Green, ..compared }.is_announced());
     assert!(!Comparison { is_mailed: false, ..compared }.is_announced());
 }
 
