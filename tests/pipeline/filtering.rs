@@ -92,6 +92,8 @@ fn a_finding_in_a_delivered_verdict_leaves_the_page_as_it_is_until_it_is_replace
         change(&kept, &|sale| drop(sale.dismiss_finding(&operator)));
     }
     assert!(kept.audit_lines().iter().any(|line| line["gate"] == 2 && line["outcome"] == "QUARANTINE"));
+    let held = |sim: &Simulator| sim.world.state().counted(domain::Metric::Held);
+    assert_eq!((held(&kept), held(&unseen)), (0, 1), "what is shown is not held");
     let replaced = delivered();
     change(&replaced, &found);
     change(&replaced, &|sale| {

@@ -178,7 +178,7 @@ async fn found(ports: &Ports<'_>, sale: Versioned<Sale>, gate: &gates::Run) -> R
             gate.term_count()
         );
         let alert = Alert::event("ORACLE-FILTER", Severity::Critical, now, "SECOND_LOOK", &session, &detail);
-        let context = Context::at(now).with_evidence([gate.record(now, now)]);
+        let context = Context::at(now).with_evidence([gate.record_shown(now, now)]);
         Change::of(&event, &context, ()).alerting(alert)
     };
     let (sale, ()) = ports.sales.commit(sale, find).await?.settle().await;

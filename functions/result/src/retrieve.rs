@@ -43,7 +43,13 @@ pub(crate) async fn retrieve(ports: Ports<'_>, request: &Request) -> Reply {
     let only = request.query("only");
     let asked = if only.as_deref() == Some("followup") { Asked::FollowupState } else { Asked::Verdict };
     let (network, asked_at) = (request.network(), ports.journal.clock.now());
-    Retrieval { ports, session_id, asked, network, asked_at }.shown().await.into_reply()
+    let shown = Retrieval { ports, session_id, asked, network, asked_at }.shown().await;
+    // The alarm on 5xx replies excludes this one: the operator in charge was alerted when the sale failed. A failed
+    // follow-up is shown in a reply with 200.
+    if matches!(shown, Shown::Failed(..)) {
+        ports.meter.record(&[Metric::FailedSaleShown.once()], asked_at);
+    }
+    shown.into_reply()
 }
 
 /// What a request asks for.
@@ -87,7 +93,7 @@ impl Retrieval<'_> {
             Fulfilment::Ordered { .. } | Fulfilment::Generating { .. } | Fulfilment::InReview { .. }
                 if !sale.value.is_money_kept() =>
             {
-                self.failed(replies::failed(sale.value.money()))
+                replies::failed(sale.value.money())
             }
             Fulfilment::Ready { .. } if self.asked == Asked::FollowupState => self.followup_state(&sale.value).await,
             Fulfilment::Ready { .. } => match entry {
@@ -122,10 +128,10 @@ impl Retrieval<'_> {
             Fulfilment::Failed { .. } if sale.value.not_paid().is_some() && sale.value.is_money_kept() => {
                 self.ask_stripe(sale).await
             }
-            Fulfilment::Unusable { .. } if sale.value.is_money_kept() => self.failed(replies::unusable()),
+            Fulfilment::Unusable { .. } if sale.value.is_money_kept() => replies::unusable(),
             Fulfilment::Failed { .. } | Fulfilment::Unusable { .. } => match sale.value.declined() {
                 Some(declined) => replies::declined(declined, &sale.value),
-                None => self.failed(replies::failed(sale.value.money())),
+                None => replies::failed(sale.value.money()),
             },
         }
     }
@@ -253,7 +259,7 @@ impl Retrieval<'_> {
         let filtered_by = (gate.term_count() > 0).then(gates::list_version);
         let record = |sale: &mut Sale, now| {
             let Ok(event) = sale.serve(filtered_by) else { return Change::nothing(()) };
-            let filtered = filtered_by.map(|_| gate.record(now, self.asked_at));
+            let filtered = filtered_by.map(|_| gate.record_shown(now, self.asked_at));
             match found {
                 Found::Cached => Change::of(&event, &Context::new(now, self.asked_at).with_evidence(filtered), ()),
                 // The restoration is recorded, and the cache had nothing (Audit Trail, derived analytics).
@@ -422,14 +428,7 @@ impl Retrieval<'_> {
             let detail = format!("[SILENT-DROP] notice not queued: {}", telemetry::chain(&error));
             self.alert(Severity::Critical, "NOTICE", &detail).await;
         }
-        self.failed(replies::unusable())
-    }
-
-    /// The reply for a sale that ended without a verdict. A metric counts it, so that the alarm on 5xx replies can
-    /// exclude it: the operator in charge was alerted when the sale failed.
-    fn failed(&self, shown: Shown) -> Shown {
-        self.ports.meter.record(&[Metric::FailedSaleShown.once()], self.asked_at);
-        shown
+        replies::unusable()
     }
 
     fn now(&self) -> Timestamp {

@@ -19,6 +19,7 @@ fn a_failed_one_is_a_humans_is_tried_again_and_is_never_refunded_by_policy() {
     assert_eq!((&page["followup_status"], page.get("followup")), (&json!("failed"), None));
     assert!(page.get("followup_message").is_none(), "a person looks into it");
     assert!(page["verdict"].is_object(), "the first verdict stays");
+    assert_eq!(sim.world.state().measured(domain::Metric::FailedSaleShown), 0, "the reply is no 5xx");
     let alerted = |words: &str| sim.world.state().alerts.iter().any(|alert| alert.line.contains(words));
     assert!(alerted("[ORACLE-VERDICT] CRITICAL"), "operators know");
 

@@ -84,9 +84,16 @@ impl Run {
         Alert::quarantine(now, self.gate, session, self.term_count())
     }
 
-    /// The audit record: terms and offsets, no text.
+    /// The audit record: terms and offsets, no text. A payload that is held is counted.
     #[must_use]
     pub fn record(&self, now: Timestamp, triggered_at: Timestamp) -> Record {
+        self.record_shown(now, triggered_at).measuring(self.is_held().then(|| Metric::Held.once()))
+    }
+
+    /// The same for a payload that its customer has and keeps, whatever this run says: nothing counts as held
+    /// (infra/decisions/second-look.md).
+    #[must_use]
+    pub fn record_shown(&self, now: Timestamp, triggered_at: Timestamp) -> Record {
         let filter = Filter::embedded();
         let hits: Vec<Value> = self.checked.hits().map(|(field, hit)| json!({ "field": field, "hit": hit })).collect();
         let body = Body::ContentFilter {
@@ -96,7 +103,7 @@ impl Run {
             list_hash: filter.list_hash().to_owned(),
             hits: hits.into(),
         };
-        Record::new(now, triggered_at, body).measuring(self.is_held().then(|| Metric::Held.once()))
+        Record::new(now, triggered_at, body)
     }
 
     /// The document for the quarantine: the raw payload with the facts that a reviewer needs, without an address.
@@ -147,6 +154,8 @@ mod tests {
         assert_eq!((&held["terms"], &held["gate"], &held["payload"]), (&json!(["CSDM"]), &json!(1), &json!("raw")));
         let record = run.record(now, now);
         assert_eq!(record.measurements(), [Metric::Held.once()]);
+        let shown = run.record_shown(now, now);
+        assert_eq!((shown.measurements(), &shown.body), (Vec::new(), &record.body));
         let passed = super::run(Gate::BeforeCache, ["All good."]);
         assert_eq!(passed.record(now, now).measurements(), []);
         let Body::ContentFilter { outcome, hits, .. } = record.body else { panic!("a filter record") };
