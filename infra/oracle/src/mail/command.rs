@@ -17,7 +17,7 @@ use crate::{
 pub(crate) enum MailCommand {
     /// Send the delivered mail of a verdict once more, because its customer cannot find it.
     #[command(
-        after_help = "Example:\n  oracle mail send-again cs_live_abc123 --by dana --reason 'the customer deleted it'\n\nExit code 1: none was delivered, or it was sent again before."
+        after_help = "Example:\n  oracle mail send-again cs_live_abc123 --by dana --reason 'the customer deleted it'\n\nExit code 1: none was delivered, it was sent again before, or today's block list would hold it."
     )]
     SendAgain(SignedSale),
 }

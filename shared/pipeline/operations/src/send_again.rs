@@ -16,6 +16,9 @@ pub enum SendAgainError {
     /// It was sent again before. Once is enough for a lost mail; more would allow flooding a mailbox.
     #[error("it was sent again before: give the customer the address of the result page")]
     SentBefore,
+    /// A newer block list holds the mail, and with it the page that the customer keeps.
+    #[error("today's block list would hold the mail and the page: give the customer the address of the result page")]
+    Finding,
     /// No mail was delivered, or its money went back.
     #[error("no mail of this sale was delivered, or its money went back")]
     NotDelivered,
@@ -30,7 +33,12 @@ impl Refusals for SendAgainError {}
 pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &SessionId) -> Done<(), SendAgainError> {
     let journal = ports.journal;
     let sale = journal.store.load(session).await?.ok_or(SendAgainError::NoSale)?;
-    let send = |sale: &mut Sale, now| Change::made(sale.send_again(operator, now), &Context::at(now));
+    let send = |sale: &mut Sale, now| {
+        if sale.keeps_page() {
+            return Change::nothing(false);
+        }
+        Change::made(sale.send_again(operator, now), &Context::at(now))
+    };
     let (sale, _) = journal.commit(sale, send).await?.settle().await;
     let sale = sale.value;
     match sale.mail() {
@@ -39,6 +47,7 @@ pub async fn send_again(ports: Ports<'_>, operator: &Operator, session: &Session
             Ok(ports.send(session, Letter::Verdict, journal.clock.now()).await?)
         }
         Mail::Sent { .. } if sale.is_sent_again() => Err(SendAgainError::SentBefore.into()),
+        Mail::Sent { .. } if sale.keeps_page() => Err(SendAgainError::Finding.into()),
         _ => Err(SendAgainError::NotDelivered.into()),
     }
 }
@@ -82,6 +91,21 @@ mod tests {
         run(go(world)).unwrap().unwrap();
         assert_eq!(*stored(world).mail(), Mail::Retrying { due: at(60), progress: Progress::default() });
         assert_eq!(decisions(world)[0]["timestamp"], at(60).to_iso());
+    }
+
+    /// Gate 2 would hold the mail, and the sale with it.
+    #[test]
+    fn a_verdict_that_todays_list_holds_keeps_its_page_and_gets_no_other_mail() {
+        let mut found = sale();
+        found.found_again("1", 1, at(-5)).unwrap();
+        let mut dismissed = found.clone();
+        dismissed.dismiss_finding(&operator()).unwrap();
+        for kept in [found, dismissed] {
+            let world = world_with(kept.clone());
+            assert!(matches!(run(go(&world)), Some(Err(Refused(SendAgainError::Finding)))));
+            assert_eq!(stored(&world), kept);
+            assert!(world.state().queue.is_empty() && decisions(&world).is_empty());
+        }
     }
 
     #[test]
