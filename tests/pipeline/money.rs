@@ -167,6 +167,24 @@ fn a_refund_that_bounces_is_issued_again_by_a_human() {
     assert_eq!(steps, ["authorised", "confirmed", "authorised", "confirmed"]);
 }
 
+/// Stripe's list showed the bounce first, and its event comes after the refund by hand. Otherwise a colleague is asked to
+/// issue the refund again, and the customer has the money twice.
+#[test]
+fn a_late_event_of_a_bounce_does_not_undo_the_refund_by_hand() {
+    let mut sim = held();
+    sim.world.state().refund_status = Some(RefundStatus::Failed);
+    sim.world.advance(24 * HOUR);
+    sim.deadlines().unwrap();
+    assert!(matches!(sim.sale().money(), Money::RefundFailed { .. }));
+    let operator = operations::Operator::parse("dana", Some("by bank transfer")).unwrap();
+    testkit::run(operations::refunds::record(sim.journal(), &operator, &sim.session)).unwrap().unwrap();
+    let alerts = sim.world.state().alerts.len();
+    sim.payment_changes(PaymentChange::RefundFailed);
+    sim.drain();
+    assert!(matches!(sim.sale().money(), Money::Refunded { .. }), "{:?}", sim.sale().money());
+    assert_eq!((sim.sale().open_work(), sim.world.state().alerts.len()), (None, alerts));
+}
+
 #[test]
 fn whichever_message_is_lost_the_sale_is_delivered_once() {
     for lost in 0..2 {

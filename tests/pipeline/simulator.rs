@@ -3,7 +3,7 @@
 
 use crate::samples::{ADDRESS, paid_session};
 use audit::Journal;
-use domain::{CheckoutSession, SessionId, Timestamp, message::Message};
+use domain::{CheckoutSession, SessionId, Timestamp, message::Message, money::PaymentReport};
 use operations::quarantine;
 use runtime::{Handled, Redelivery, http::Reply, queue::Delivery};
 use serde_json::{Value, json};
@@ -174,7 +174,11 @@ impl Simulator {
     pub(crate) fn payment_changes(&self, change: domain::money::PaymentChange) {
         let payment = self.world.state().sessions[&self.session].payment.clone().unwrap();
         let charged = self.world.state().sessions[&self.session].amount_total.unwrap();
-        let report = testkit::reports::report(change, charged, self.now());
+        let mut report = testkit::reports::report(change, charged, self.now());
+        // The refund that fails is the last one that was made.
+        if let (PaymentReport::Refund { id, .. }, Some((_, made))) = (&mut report, self.world.state().refunds.last()) {
+            *id = made.id.clone();
+        }
         let message = Message::PaymentChanged { v: 1, payment, report, received_at: self.now() };
         self.send(message);
     }

@@ -99,6 +99,39 @@ fn record_payment_change(
 const SEND_IT: &str =
     "the dispute was won, and the refund is recorded as made by hand: send the money now, unless it was sent";
 
+/// What operators do about a refund that came back and left the sale in this state. `oracle` gives back all that is left
+/// of a payment, so it must not be named for a part. `is_whole` is whether other refunds have returned all of it.
+const fn bounce(sale: &Sale, is_whole: bool) -> (Severity, &'static str) {
+    match sale.money() {
+        Money::RefundFailed { .. } | Money::Disputed { bounced: true, .. } => {
+            (Severity::Critical, Sale::REFUND_CAME_BACK)
+        }
+        Money::Refunded { .. } if is_whole => {
+            (Severity::Warn, "a refund came back, and others have returned all of the payment: do nothing")
+        }
+        Money::Refunded { .. } if sale.is_refunded_by_hand() => (
+            Severity::Critical,
+            "a refund came back, and an operator has recorded one by hand: if that money was sent, do nothing; if not, \
+             send it now",
+        ),
+        Money::RefundAuthorised { .. } | Money::Refunded { .. } => (
+            Severity::Critical,
+            "a part of the payment came back: see at Stripe, once the refund of the rest is made, whether all of the \
+             payment went back, and give back there what is missing",
+        ),
+        Money::Kept => (
+            Severity::Critical,
+            "a refund from Stripe's dashboard came back: make it there again, because oracle refunds issue gives back \
+             all that is left of the payment",
+        ),
+        Money::Disputed { .. } => (
+            Severity::Critical,
+            "a refund from Stripe's dashboard came back, and the customer's bank has the money: make it there again if \
+             the dispute is won",
+        ),
+    }
+}
+
 /// The alert about a change that left the sale in this state.
 fn alert(
     session: &CheckoutSession,
@@ -115,7 +148,10 @@ fn alert(
         | PaymentChange::PartlyRefunded
         | PaymentChange::InquiryAnswered
         | PaymentChange::DisputeAnswered => return None,
-        PaymentChange::RefundFailed => (Severity::Critical, "REFUND", Sale::REFUND_CAME_BACK),
+        PaymentChange::RefundFailed => {
+            let (severity, detail) = bounce(sale, payment.returned(session.amount_total).whole);
+            (severity, "REFUND", detail)
+        }
         // A refund bounced before the dispute, or during it, and nothing goes on by itself.
         PaymentChange::DisputeWon if matches!(money, Money::RefundFailed { .. }) => {
             (Severity::Critical, "REFUND", Sale::REFUND_CAME_BACK)

@@ -135,6 +135,48 @@ fn a_refund_that_came_back_wakes_somebody_who_can_issue_it_again() {
     }
 }
 
+/// A part comes back: `oracle refunds issue` would give back all of the payment.
+#[test]
+fn the_alert_about_a_bounce_says_what_is_right_for_the_state_of_the_money() {
+    use RefundStatus::{Failed, Succeeded};
+    let authorisation = Authorisation::by_policy("quarantine-24h", "held").unwrap();
+    let authorised = Money::RefundAuthorised { authorisation, at: START };
+    let (part, whole) = (refund(1, 100, Failed), refund(9, 500, Succeeded));
+    let taken = dispute(2, DisputeStatus::NeedsResponse);
+    let cases: [(&Money, bool, &[&PaymentReport], &str); 6] = [
+        (&Money::Kept, false, &[], "| CRITICAL | make it there again, because oracle refunds issue gives back all"),
+        (&Money::Kept, false, &[&taken], "| CRITICAL | the customer's bank has the money"),
+        (&authorised, false, &[], "| CRITICAL | see at Stripe, once the refund of the rest is made"),
+        (
+            &authorised,
+            true,
+            &[],
+            "| CRITICAL | an operator has recorded one by hand: if that money was sent, do nothing",
+        ),
+        (&authorised, false, &[&whole], "| WARN | others have returned all of the payment: do nothing"),
+        (&Money::Refunded { at: START }, false, &[], "| CRITICAL | see at Stripe"),
+    ];
+    for (money, is_by_hand, before, expected) in cases {
+        let world = world();
+        world.change_sales("money", money);
+        if is_by_hand {
+            let (mut by_hand, version) = world.state().sales[&session().id].clone();
+            by_hand.refunded_by_hand(&Operator::parse("dana", None).unwrap(), START).unwrap();
+            world.state().sales.insert(session().id, (by_hand, version));
+        }
+        for report in before {
+            tell(&world, (*report).clone()).unwrap().unwrap();
+        }
+        let was = sale(&world).money().clone();
+        tell(&world, part.clone()).unwrap().unwrap();
+        assert_eq!(*sale(&world).money(), was, "{expected}");
+        let line = world.state().alerts.last().unwrap().line.clone();
+        let (severity, words) = expected.trim_start_matches("| ").split_once(" | ").unwrap();
+        assert!(line.contains(severity) && line.contains(words) && line.contains("(re_1)"), "{line}");
+        assert!(!line.contains(Sale::REFUND_CAME_BACK), "{line}");
+    }
+}
+
 /// Nothing goes on by itself: a human issues the refund again.
 #[test]
 fn a_dispute_that_is_won_after_a_refund_came_back_wakes_somebody() {

@@ -190,6 +190,21 @@ impl PaymentHistory {
         is_news
     }
 
+    /// Stores a refund that Stripe's answer to our request shows. Its own report, which may come later, is then known.
+    pub fn record_answer(&mut self, refund: Refund) {
+        let _: bool = self.record_refund(refund);
+    }
+
+    /// Whether this refund and the others that are not void return less than the payment. A refund of ours returns all
+    /// that the others leave, so it is none of ours. `false` if an amount is not known.
+    #[must_use]
+    pub fn is_part(&self, id: Option<&ObjectId>, charged: Option<i64>) -> bool {
+        let amount = self.refunds.iter().find(|refund| Some(&refund.id) == id).and_then(|refund| refund.amount);
+        let others = self.refunds.iter().filter(|refund| Some(&refund.id) != id && !refund.status.is_void());
+        let others = sum(others.filter_map(|refund| refund.amount));
+        amount.zip(charged).is_some_and(|(amount, charged)| amount.saturating_add(others) < charged)
+    }
+
     fn record_dispute(&mut self, new: Dispute) -> Option<PaymentChange> {
         let is_known = self.disputes.iter().any(|known| known.id == new.id);
         // A dispute that was stored without an id is the first one that has an id.

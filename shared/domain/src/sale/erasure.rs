@@ -55,6 +55,7 @@ impl Sale {
             money: self.money.clone(),
             payment: self.payment.clone(),
             refund_attempts: self.refund_attempts,
+            refunded_by_hand: self.refunded_by_hand,
             amount_noted: self.amount_noted,
             regenerated_at: None,
             unavailable_until: None,

@@ -255,6 +255,9 @@ pub struct Sale {
     /// The number of refund attempts without success.
     #[serde(default, skip_serializing_if = "crate::serde_skip::is_zero")]
     refund_attempts: u32,
+    /// Whether an operator recorded that they refund the money by other means than Stripe.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    refunded_by_hand: bool,
     /// Whether the log has a record that another amount than the tier's price was paid.
     #[serde(default)]
     amount_noted: bool,
@@ -380,6 +383,7 @@ impl Sale {
             money: Money::Kept,
             payment: PaymentHistory::new(),
             refund_attempts: 0,
+            refunded_by_hand: false,
             amount_noted: false,
             regenerated_at: None,
             unavailable_until: None,

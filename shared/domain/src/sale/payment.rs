@@ -4,7 +4,10 @@ use super::{Event, Part, Refused, Sale};
 use crate::{
     Timestamp,
     mail::Mail,
-    money::{Authorisation, Money, PaymentChange, PaymentId, PaymentReport, RefundStep, ReportEffect},
+    money::{
+        Authorisation, Money, ObjectId, PaymentChange, PaymentId, PaymentReport, Refund, RefundStatus, RefundStep,
+        ReportEffect,
+    },
     operator::Operator,
     sale::event::Charge,
 };
@@ -18,8 +21,17 @@ pub enum RefundAnswer<'a> {
     Pending,
     /// Stripe refused to make it, with this code: a later attempt may succeed.
     Refused(&'a str),
-    /// Stripe made it, and it was canceled or bounced, with this code.
-    Bounced(&'a str),
+    /// Stripe made it, and it was canceled or bounced.
+    Bounced {
+        /// The error as a code.
+        code: &'a str,
+        /// Stripe's id of the refund.
+        id: &'a ObjectId,
+        /// In the currency's smallest unit.
+        amount: Option<i64>,
+        /// Its status.
+        status: RefundStatus,
+    },
 }
 
 impl Sale {
@@ -60,14 +72,18 @@ impl Sale {
         let (step, error) = match answer {
             RefundAnswer::Confirmed => (RefundStep::Confirmed, None),
             RefundAnswer::Pending => (RefundStep::Issued, None),
-            RefundAnswer::Refused(code) | RefundAnswer::Bounced(code) => (RefundStep::Failed, Some(code.to_owned())),
+            RefundAnswer::Refused(code) | RefundAnswer::Bounced { code, .. } => {
+                (RefundStep::Failed, Some(code.to_owned()))
+            }
         };
         match answer {
             RefundAnswer::Confirmed => {
                 self.money = Money::Refunded { at: now };
                 self.order_refund_letter(&authorisation);
             }
-            RefundAnswer::Bounced(_) => {
+            RefundAnswer::Bounced { id, amount, status, .. } => {
+                // Stripe's own report of it may come days later, and must not undo the refund that follows.
+                self.payment.record_answer(Refund { id: id.clone(), amount, status, at: now });
                 self.money = Money::RefundFailed { at: now, refund: Some(authorisation.clone()) };
             }
             RefundAnswer::Pending | RefundAnswer::Refused(_) => {
@@ -124,6 +140,7 @@ impl Sale {
             return Err(self.refuse_money("refunded by hand"));
         }
         self.money = Money::Refunded { at: now };
+        self.refunded_by_hand = true;
         self.refund_attempts += 1;
         Ok(Event::RefundedByHand(operator.clone()))
     }
@@ -151,13 +168,17 @@ impl Sale {
         charge: Charge,
         now: Timestamp,
     ) -> Result<Event, Refused> {
+        let was_whole = self.payment.returned(charge.amount_total).whole;
         let change = match self.payment.record_report(report, charge.amount_total) {
             ReportEffect::Nothing => return Err(Refused { part: Part::Report, from: "known", to: "reported on" }),
             ReportEffect::Detail => return Ok(Event::PaymentDetail),
             ReportEffect::Change(change) => change,
         };
         let returned = self.payment.returned(charge.amount_total);
-        let money = self.money_after(change, returned.whole, now);
+        // A part that was given back in Stripe's dashboard can bounce too. That ends no refund of ours.
+        let is_part = !was_whole && self.payment.is_part(report.id(), charge.amount_total);
+        let bounced = change == PaymentChange::RefundFailed && !is_part;
+        let money = self.money_after(bounced, returned.whole, now);
         let confirms = match (&self.money, &money) {
             // A dispute keeps the decision about a refund but not its time, so the time of the dispute replaces it.
             (
@@ -187,13 +208,12 @@ impl Sale {
     }
 
     /// The state of the money after a change. Refunded money stays refunded, whatever the result of a dispute, until a
-    /// refund bounces. A refund that bounced before a dispute, or during it, is a human's again once the dispute is
-    /// won.
-    fn money_after(&self, change: PaymentChange, is_returned: bool, now: Timestamp) -> Money {
-        let bounced = change == PaymentChange::RefundFailed;
+    /// refund bounces. Money that is recorded as refunded by hand stays so, because no report is about that refund. A
+    /// refund that bounced before a dispute, or during it, is a human's again once the dispute is won.
+    fn money_after(&self, bounced: bool, is_returned: bool, now: Timestamp) -> Money {
         let money = &self.money;
         if let Money::Refunded { .. } = money
-            && (is_returned || !bounced)
+            && (is_returned || !bounced || self.refunded_by_hand)
         {
             return money.clone();
         }
@@ -207,7 +227,7 @@ impl Sale {
                 (refund.clone(), *before || (bounced && refund.is_some()))
             }
             Money::Refunded { .. } => (None, bounced),
-            // A part that bounces changes nothing.
+            // No refund of ours was made, so the one that bounced was made in Stripe's dashboard.
             Money::Kept => (None, false),
         };
         if self.payment.is_taken() {

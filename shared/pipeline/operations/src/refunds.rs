@@ -82,7 +82,7 @@ pub async fn issue(
         Outcome::Refunded => Ok(Issued::Refunded),
         Outcome::Pending => Ok(Issued::Pending),
         Outcome::Refused(code) => Err(IssueError::Failed(code).into()),
-        Outcome::Bounced(code) => Err(IssueError::Bounced(code).into()),
+        Outcome::Bounced { code, .. } => Err(IssueError::Bounced(code).into()),
         // Stripe's own event came first, and reported a dispute.
         Outcome::NotAuthorised => Err(IssueError::Disputed.into()),
     }

@@ -28,7 +28,12 @@ pub enum Outcome {
     /// Stripe refuses, with this code: operators are alerted, and Stripe is asked again later.
     Refused(String),
     /// The refund was canceled or bounced, with this code: a human issues it again.
-    Bounced(String),
+    Bounced {
+        /// The error as a code.
+        code: String,
+        /// The refund.
+        made: MadeRefund,
+    },
     /// No refund of this sale was authorised, or its money is disputed.
     NotAuthorised,
 }
@@ -93,7 +98,7 @@ async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Resu
         return Ok(outcome);
     }
     match ledger.refund(payment, key).await {
-        Ok(NewRefund::Made(made)) => Ok(status(made.status)),
+        Ok(NewRefund::Made(made)) => Ok(outcome_of(&made)),
         Ok(NewRefund::NothingLeft) => Ok(Outcome::Refunded),
         Err(PaymentError::Refused(code) | PaymentError::Forbidden(code)) => Ok(Outcome::Refused(code)),
         Err(PaymentError::NotFound) => Ok(Outcome::Refused("payment_unknown".to_owned())),
@@ -106,7 +111,7 @@ async fn ask(ledger: &dyn Ledger, checkout: &CheckoutSession, key: &str) -> Resu
 /// whole payment together.
 fn by_what_exists(known: &[MadeRefund], charged: Option<i64>, key: &str) -> Option<Outcome> {
     if let Some(own) = known.iter().find(|refund| refund.key.as_deref() == Some(key)) {
-        return Some(status(own.status));
+        return Some(outcome_of(own));
     }
     let standing = || known.iter().filter(|refund| !refund.status.is_void());
     let together = standing().filter_map(|refund| refund.amount).fold(0, i64::saturating_add);
@@ -115,12 +120,13 @@ fn by_what_exists(known: &[MadeRefund], charged: Option<i64>, key: &str) -> Opti
     whole.then_some(if pending { Outcome::Pending } else { Outcome::Refunded })
 }
 
-fn status(status: RefundStatus) -> Outcome {
-    match status {
+fn outcome_of(made: &MadeRefund) -> Outcome {
+    let bounced = |code: &str| Outcome::Bounced { code: code.to_owned(), made: made.clone() };
+    match made.status {
         RefundStatus::Succeeded => Outcome::Refunded,
         RefundStatus::Pending => Outcome::Pending,
-        RefundStatus::Failed => Outcome::Bounced("refund_failed".to_owned()),
-        RefundStatus::Canceled => Outcome::Bounced("refund_canceled".to_owned()),
+        RefundStatus::Failed => bounced("refund_failed"),
+        RefundStatus::Canceled => bounced("refund_canceled"),
     }
 }
 
@@ -138,7 +144,9 @@ fn record_answer(
         Outcome::Refunded => RefundAnswer::Confirmed,
         Outcome::Pending => RefundAnswer::Pending,
         Outcome::Refused(code) => RefundAnswer::Refused(code),
-        Outcome::Bounced(code) => RefundAnswer::Bounced(code),
+        Outcome::Bounced { code, made } => {
+            RefundAnswer::Bounced { code, id: &made.id, amount: made.amount, status: made.status }
+        }
         // Stripe never answers this.
         Outcome::NotAuthorised => return Change::nothing(settled_outcome(sale)),
     };
@@ -160,7 +168,7 @@ fn record_answer(
             let severity = if code == REPLAYED { Severity::Error } else { Severity::Critical };
             change.alerting(alert(severity, &detail))
         }
-        RefundAnswer::Bounced(code) => {
+        RefundAnswer::Bounced { code, .. } => {
             let detail = format!("the refund came back ({code}): {ISSUE_AGAIN}");
             change.alerting(alert(Severity::Critical, &detail))
         }
@@ -190,12 +198,15 @@ mod tests {
     #[test]
     fn what_the_books_have_is_not_asked_for_again() {
         use RefundStatus::{Canceled, Failed, Pending, Succeeded};
-        let bounced = |code: &str| Outcome::Bounced(code.to_owned());
+        let bounced = |code: &str, status| {
+            let made = made(500, status, Some("ours"));
+            Some(Outcome::Bounced { code: code.to_owned(), made })
+        };
         for (known, charged, expected) in [
             (vec![], Some(500), None),
             (vec![made(500, Pending, Some("ours"))], None, Some(Outcome::Pending)),
-            (vec![made(500, Failed, Some("ours"))], Some(500), Some(bounced("refund_failed"))),
-            (vec![made(500, Canceled, Some("ours"))], Some(500), Some(bounced("refund_canceled"))),
+            (vec![made(500, Failed, Some("ours"))], Some(500), bounced("refund_failed", Failed)),
+            (vec![made(500, Canceled, Some("ours"))], Some(500), bounced("refund_canceled", Canceled)),
             (vec![made(200, Succeeded, None), made(300, Succeeded, None)], Some(500), Some(Outcome::Refunded)),
             (vec![made(200, Succeeded, None), made(300, Pending, None)], Some(500), Some(Outcome::Pending)),
             (vec![made(499, Succeeded, None)], Some(500), None),

@@ -135,9 +135,11 @@ fn a_refund_that_bounces_is_a_humans_to_issue_again() {
     for status in [RefundStatus::Failed, RefundStatus::Canceled] {
         let world = world(session());
         world.state().refund_status = Some(status);
-        assert!(matches!(refund(&world).unwrap().unwrap(), Outcome::Bounced(_)));
+        assert!(matches!(refund(&world).unwrap().unwrap(), Outcome::Bounced { .. }));
         assert!(matches!(money(&world), Money::RefundFailed { refund: Some(_), .. }));
         assert_eq!(world.state().alerts.len(), 1);
+        let known = world.state().sales.values().next().unwrap().0.payment().refunds().to_vec();
+        assert_eq!(known.iter().map(|refund| refund.status).collect::<Vec<_>>(), [status], "for its late report");
         let open = world.state().sales.values().next().unwrap().0.open_work().unwrap();
         assert_eq!(open.work, Work::RefundFailed);
         let ports = Ports { journal: journal(&world), payments: &world, ledger: &world };
@@ -161,8 +163,10 @@ fn what_exists_is_looked_at_before_anything_is_asked_for() {
         status,
         key: key.map(str::to_owned),
     };
+    let canceled = made(Some("refund-cs_test_1"), 500, RefundStatus::Canceled);
+    let bounced = Outcome::Bounced { code: "refund_canceled".into(), made: canceled.clone() };
     for (known, expected) in [
-        (made(Some("refund-cs_test_1"), 500, RefundStatus::Canceled), Outcome::Bounced("refund_canceled".into())),
+        (canceled, bounced),
         (made(Some("refund-cs_test_1"), 500, RefundStatus::Succeeded), Outcome::Refunded),
         (made(None, 500, RefundStatus::Succeeded), Outcome::Refunded),
     ] {

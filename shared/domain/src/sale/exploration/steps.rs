@@ -238,7 +238,9 @@ pub(super) fn steps() -> Vec<Step> {
             sale.refund_answered(RefundAnswer::Refused("x"), charge(), NOW).is_ok()
         }),
         step("refund_answered (bounced)", Refund, &[Pay], |sale| {
-            sale.refund_answered(RefundAnswer::Bounced("x"), charge(), NOW).is_ok()
+            let (id, status) = (id("re_1"), RefundStatus::Failed);
+            let answer = RefundAnswer::Bounced { code: "x", id: &id, amount: Some(100), status };
+            sale.refund_answered(answer, charge(), NOW).is_ok()
         }),
         step("refunded_by_hand", Human, &[Pay], |sale| sale.refunded_by_hand(&operator(), NOW).is_ok()),
         step("amount_noted", Reconcile, &[Pay], |sale| sale.amount_noted(charge(), 100).is_ok()),

@@ -133,6 +133,75 @@ fn a_refund_that_bounces_is_counted_once_and_reminds_anew() {
     assert_eq!(sale.refund_attempts, 1);
 }
 
+/// Otherwise a refund that was made again, or by hand, is asked for once more, and the customer has the money twice.
+#[test]
+fn a_late_report_of_a_bounce_undoes_no_refund_that_followed() {
+    use crate::money::{ObjectId, PaymentId};
+    let (payment, id) = (PaymentId::parse("pi_1").unwrap(), ObjectId::parse("re_1").unwrap());
+    let (amount, status) = (Some(100), RefundStatus::Failed);
+    let late = PaymentReport::Refund { id: id.clone(), amount, status, at: at(9) };
+    let authorisation = Authorisation::parse("o", "r").unwrap();
+    let operator = Operator::parse("o", None).unwrap();
+    let mut under_way = ready();
+    under_way.refund_authorised(&authorisation, charge(), at(1)).unwrap();
+    let mut bounced = under_way.clone();
+    bounced.refund_answered(RefundAnswer::Bounced { code: "x", id: &id, amount, status }, charge(), at(2)).unwrap();
+    let mut asked_again = bounced.clone();
+    asked_again.refund_authorised(&authorisation, charge(), at(3)).unwrap();
+    let mut made_again = asked_again.clone();
+    made_again.refund_answered(RefundAnswer::Confirmed, charge(), at(4)).unwrap();
+    for sale in [&mut bounced.clone(), &mut asked_again, &mut made_again] {
+        let before = sale.clone();
+        let known = sale.payment_reported(&payment, &late, charge(), at(9));
+        assert!(known.is_err(), "Stripe's answer had it: {before:?}");
+        assert_eq!(*sale, before);
+    }
+    // The bounce is not known when the refund by hand is recorded.
+    for mut by_hand in [under_way, bounced] {
+        by_hand.refunded_by_hand(&operator, at(5)).unwrap();
+        let attempts = by_hand.refund_attempts;
+        let other = PaymentReport::Refund { id: ObjectId::parse("re_2").unwrap(), amount, status, at: at(9) };
+        by_hand.payment_reported(&payment, &other, charge(), at(9)).unwrap();
+        assert_eq!((&by_hand.money, by_hand.refund_attempts), (&Money::Refunded { at: at(5) }, attempts));
+        let stored = serde_json::to_string(&by_hand).unwrap();
+        assert!(serde_json::from_str::<Sale>(&stored).unwrap().is_refunded_by_hand());
+    }
+    assert!(!ready().is_refunded_by_hand() && serde_json::to_value(ready()).unwrap().get("refunded_by_hand").is_none());
+}
+
+/// A part was given back in Stripe's dashboard: Stripe is still asked for the rest.
+#[test]
+fn a_part_that_bounces_ends_no_refund_of_ours() {
+    use crate::money::{DisputeStatus, ObjectId, PaymentId};
+    let payment = PaymentId::parse("pi_1").unwrap();
+    let id = |text: &str| ObjectId::parse(text).unwrap();
+    let refund = |name: &str, amount, status| PaymentReport::Refund { id: id(name), amount, status, at: at(5) };
+    let part = refund("re_part", Some(40), RefundStatus::Failed);
+    let after = |reports: &[&PaymentReport]| {
+        let mut sale = ready();
+        sale.refund_authorised(&Authorisation::parse("o", "r").unwrap(), charge(), at(1)).unwrap();
+        for report in reports {
+            sale.payment_reported(&payment, report, charge(), at(6)).unwrap();
+        }
+        (sale.money.as_str(), sale.refund_attempts)
+    };
+    assert_eq!(after(&[&part]), ("refund authorised", 0));
+    for amount in [Some(100), None] {
+        assert_eq!(after(&[&refund("re_1", amount, RefundStatus::Failed)]), ("refund failed", 1), "{amount:?}");
+    }
+    let (open, respond_by) = (DisputeStatus::NeedsResponse, None);
+    let dispute = |status, seconds| PaymentReport::Dispute { id: id("du_1"), status, respond_by, at: at(seconds) };
+    let (opened, won) = (dispute(open, 5), dispute(DisputeStatus::Won, 6));
+    for reports in [[&part, &opened, &won], [&opened, &part, &won]] {
+        assert_eq!(after(&reports), ("refund authorised", 0), "{reports:?}");
+    }
+    // Together they were all of the payment, so what bounced is missing.
+    let rest = refund("re_1", Some(60), RefundStatus::Succeeded);
+    assert_eq!(after(&[&rest, &part]), ("refund failed", 1));
+    let whole = PaymentReport::Charge { returned: 100, whole: true, at: at(4) };
+    assert_eq!(after(&[&whole, &part]), ("refund failed", 1));
+}
+
 /// Otherwise a machine would refund what a human has given back in another way by then.
 #[test]
 fn a_refund_that_bounced_is_a_humans_again_after_a_dispute_that_is_won() {

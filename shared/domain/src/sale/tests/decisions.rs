@@ -165,11 +165,14 @@ fn every_attempt_at_a_refund_that_stripe_failed_has_another_key() {
     sale.refund_authorised(&authorisation, charge(), at(1)).unwrap();
     assert!(sale.refund_authorised(&authorisation, charge(), at(1)).is_err());
     assert_eq!(sale.refund_key(), "refund-cs_test_1");
+    let id = crate::money::ObjectId::parse("re_1").unwrap();
+    let status = crate::money::RefundStatus::Failed;
+    let bounced = RefundAnswer::Bounced { code: "closed", id: &id, amount: Some(100), status };
     for (answer, key, chased) in [
         (RefundAnswer::Pending, "refund-cs_test_1", 1),
         (RefundAnswer::Refused("balance"), "refund-cs_test_1-1", 2),
         (RefundAnswer::Refused("balance"), "refund-cs_test_1-2", 3),
-        (RefundAnswer::Bounced("closed"), "refund-cs_test_1-3", 3),
+        (bounced, "refund-cs_test_1-3", 3),
     ] {
         sale.refund_answered(answer, charge(), at(2)).unwrap();
         assert_eq!((sale.refund_key().as_str(), sale.chased), (key, chased));
