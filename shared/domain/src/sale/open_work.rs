@@ -137,19 +137,24 @@ impl Sale {
     pub fn open_work(&self) -> Option<OpenWork> {
         let (work, since) = self.work()?;
         let reminded = self.reminded_at.filter(|at| *at > since).unwrap_or(since);
-        let interval = match work {
+        let due = match work {
             // The time doubles with each restart or request.
-            Work::InFlight | Work::Refund => work.interval().saturating_mul(1 << self.chased.min(6)),
+            Work::InFlight | Work::Refund => reminded.plus(work.interval().saturating_mul(1 << self.chased.min(6))),
             // Without people who may approve, the money goes back at once, even if records were published in between.
             Work::Declined
                 if (reminded == since || self.chased > 0)
                     && self.declined().is_none_or(|declined| !declined.is_for_humans()) =>
             {
-                Duration::ZERO
+                reminded
             }
-            _ => work.interval(),
+            // The customer is promised an end within this time. Operators are not reminded before it is over, so an
+            // earlier time is that of a chase, which published records, and moves nothing.
+            _ => {
+                let first = since.plus(work.interval());
+                self.reminded_at.filter(|at| *at >= first).map_or(first, |at| at.plus(work.interval()))
+            }
         };
-        Some(OpenWork { work, since, due: reminded.plus(interval) })
+        Some(OpenWork { work, since, due })
     }
 
     /// When the policy gives back the money of a declined question that people may still approve. Approvals do not

@@ -113,7 +113,24 @@ fn what_was_published_meanwhile_postpones_no_refund() {
         assert!(goes_back(&sale), "also after the mail with sources of help, or without an address for it");
     }
     sale.remind(at(3000)).unwrap();
-    assert_eq!(open(&sale), Some((Work::Declined, 3000 + 24 * HOUR)), "there is no reminder: a human was alerted");
+    assert_eq!(open(&sale), Some((Work::Declined, 5 + 24 * HOUR)), "there is no reminder: a human was alerted");
+}
+
+/// The page promises a delivery or a refund within 24 hours, also while the log refuses records.
+#[test]
+fn what_was_published_meanwhile_moves_no_promise() {
+    let held = Fulfilment::InReview { gate: crate::Gate::BeforeCache, at: at(5) };
+    let mut sale = Sale { fulfilment: held, trail: waiting(), ..sale() };
+    for seconds in [1300, 5000] {
+        sale.chase(at(seconds)).unwrap();
+        let mut published = sale.clone();
+        published.trail_mut().outbox_mut().0.clear();
+        assert_eq!(open(&published), Some((Work::Review, 5 + 24 * HOUR)), "chased after {seconds} s");
+    }
+    let reminded_at = 5 + 24 * HOUR;
+    sale.remind(at(reminded_at)).unwrap();
+    sale.trail_mut().outbox_mut().0.clear();
+    assert_eq!(open(&sale), Some((Work::Review, reminded_at + 24 * HOUR)));
 }
 
 #[test]
