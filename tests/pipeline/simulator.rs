@@ -179,8 +179,7 @@ impl Simulator {
         if let (PaymentReport::Refund { id, .. }, Some((_, made))) = (&mut report, self.world.state().refunds.last()) {
             *id = made.id.clone();
         }
-        let message = Message::PaymentChanged { v: 1, payment, report, received_at: self.now() };
-        self.send(message);
+        self.send(Message::payment_changed(payment, report, self.now()));
     }
 
     /// The deadlines function runs once; `None` if the process died.

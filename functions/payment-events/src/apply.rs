@@ -4,6 +4,7 @@ use audit::{Change, Context, Journal, SubscriberJournal};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
+    message::ReportedBy,
     money::{Money, PaymentChange, PaymentId, PaymentReport},
     ports::{Ledger, SubscriptionLedger},
     sale::{Charge, Event},
@@ -27,8 +28,20 @@ pub(crate) struct Changed {
     pub payment: PaymentId,
     /// Stripe's report about the payment.
     pub report: PaymentReport,
-    /// When the event reached us.
+    /// Its source.
+    pub reported_by: ReportedBy,
+    /// When the event reached us, or Stripe's list was read.
     pub received_at: Timestamp,
+}
+
+impl Changed {
+    /// The report, as it is applied to this sale.
+    fn report_for(&self, sale: &Sale) -> PaymentReport {
+        match self.reported_by {
+            ReportedBy::Event => self.report.clone(),
+            ReportedBy::Reconciliation => sale.payment().as_of_reading(self.report.clone(), self.received_at),
+        }
+    }
 }
 
 /// Applies a report; repeated and reordered reports have the same result. A session that has no sale yet gets one here,
@@ -39,7 +52,7 @@ pub(crate) struct Changed {
 pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), StepError> {
     let journal = ports.journal;
     let Some(session) = ports.ledger.session_of(&changed.payment).await? else {
-        let Changed { payment, report, received_at } = changed;
+        let Changed { payment, report, received_at, .. } = changed;
         if !subscription::record_payment(ports.subscribers, ports.subscriptions, payment, report, *received_at).await? {
             tracing::info!("a payment that no checkout of ours made");
         }
@@ -64,7 +77,8 @@ pub(crate) async fn apply(ports: Ports<'_>, changed: &Changed) -> Result<(), Ste
 /// continues with the session's. Operators were alerted to the session already, and this record has no amount, so that
 /// nothing counts twice.
 fn record_followup_change(sale: &mut Sale, session: &CheckoutSession, changed: &Changed, now: Timestamp) -> Change<()> {
-    match sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now) {
+    let report = changed.report_for(sale);
+    match sale.payment_reported(&changed.payment, &report, Charge::of(session), now) {
         Ok(Event::PaymentChanged { payment, change, report, confirms, .. }) => {
             let charge = Charge { amount_total: None, currency: None };
             let event = Event::PaymentChanged { payment, change, report, returned: None, charge, confirms };
@@ -82,14 +96,15 @@ fn record_payment_change(
     changed: &Changed,
     now: Timestamp,
 ) -> Change<Option<PaymentChange>> {
-    let reported = sale.payment_reported(&changed.payment, &changed.report, Charge::of(session), now);
+    let report = changed.report_for(sale);
+    let reported = sale.payment_reported(&changed.payment, &report, Charge::of(session), now);
     let (event, change) = match reported {
         Ok(event @ Event::PaymentChanged { change, .. }) => (event, change),
         Ok(_) => return Change::save(None),
         Err(_) => return Change::nothing(None),
     };
     let committed = Change::of(&event, &Context::new(now, changed.received_at), Some(change));
-    match alert(session, change, sale, &changed.report, now) {
+    match alert(session, change, sale, &report, now) {
         Some(alert) => committed.alerting(alert),
         None => committed,
     }

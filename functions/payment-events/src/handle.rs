@@ -8,8 +8,8 @@ use subscription::Reported;
 /// Handles one message. A change that cannot be applied stays in the queue.
 pub async fn handle(ports: Ports<'_>, delivery: Delivery) -> Handled {
     let applied = match delivery.message {
-        Message::PaymentChanged { payment, report, received_at, .. } => {
-            apply(ports, &Changed { payment, report, received_at }).await
+        Message::PaymentChanged { payment, report, reported_by, received_at, .. } => {
+            apply(ports, &Changed { payment, report, reported_by, received_at }).await
         }
         Message::SubscriptionChanged { subscriber, report, reported_by, received_at, .. } => {
             let reported = Reported { subscriber, report, reported_by, received_at };

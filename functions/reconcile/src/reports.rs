@@ -68,7 +68,7 @@ async fn queue_payments(
         let page = ledger.reports_since(since, now, from.as_deref()).await?;
         queued.count_unreadable(&page.unreadable);
         for (payment, report) in page.reports {
-            payments.send(&Message::payment_changed(payment, report, now)).await?;
+            payments.send(&Message::payment_listed(payment, report, now)).await?;
             queued.sent += 1;
         }
         from = page.next;

@@ -32,13 +32,21 @@ pub enum OrderedBy {
 }
 
 /// The source of a report of Stripe's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportedBy {
     /// By an event.
+    #[default]
     Event,
     /// By the daily comparison.
     Reconciliation,
+}
+
+impl ReportedBy {
+    /// Whether an event reported it.
+    fn is_event(&self) -> bool {
+        *self == Self::Event
+    }
 }
 
 /// A queue message.
@@ -88,7 +96,10 @@ pub enum Message {
         /// The content of the report.
         #[serde(rename = "change", deserialize_with = "report::deserialize")]
         report: PaymentReport,
-        /// When the event reached us.
+        /// Its source.
+        #[serde(default, skip_serializing_if = "ReportedBy::is_event")]
+        reported_by: ReportedBy,
+        /// When the event reached us, or Stripe's list was read.
         received_at: Timestamp,
     },
     /// Payments queue: Stripe reports a subscription or one of its invoices.
@@ -158,7 +169,14 @@ impl Message {
     /// Stripe's report of a change of a payment, which reached us at `received_at`.
     #[must_use]
     pub const fn payment_changed(payment: PaymentId, report: PaymentReport, received_at: Timestamp) -> Self {
-        Self::PaymentChanged { v: VERSION, payment, report, received_at }
+        Self::PaymentChanged { v: VERSION, payment, report, reported_by: ReportedBy::Event, received_at }
+    }
+
+    /// The state of a refund or a dispute in Stripe's list, which was read at `read_at`.
+    #[must_use]
+    pub const fn payment_listed(payment: PaymentId, report: PaymentReport, read_at: Timestamp) -> Self {
+        let reported_by = ReportedBy::Reconciliation;
+        Self::PaymentChanged { v: VERSION, payment, report, reported_by, received_at: read_at }
     }
 
     /// Stripe's report of a subscription or of one of its invoices, which reached us at `received_at`.
@@ -212,6 +230,21 @@ mod tests {
         let expected = r#"{"kind":"order","v":1,"session_id":"cs_test_1","received_at":1,"ordered_by":"webhook"}"#;
         assert_eq!(body, expected);
         assert_eq!(Message::parse(&body).unwrap(), order);
+    }
+
+    /// Messages of earlier versions have no source.
+    #[test]
+    fn a_report_about_a_payment_names_its_source_only_if_it_is_the_list() {
+        let payment = PaymentId::parse("pi_1").unwrap();
+        let report = PaymentReport::Charge { returned: 1, whole: false, at: Timestamp::from_millis(1) };
+        let event = Message::payment_changed(payment.clone(), report.clone(), Timestamp::from_millis(2));
+        let listed = Message::payment_listed(payment, report, Timestamp::from_millis(2));
+        for (message, is_named) in [(event, false), (listed, true)] {
+            let body = serde_json::to_string(&message).unwrap();
+            assert_eq!(body.contains(r#""reported_by":"reconciliation""#), is_named, "{body}");
+            assert_eq!(body.contains("reported_by"), is_named, "{body}");
+            assert_eq!(Message::parse(&body).unwrap(), message);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 mod history;
+mod listed;
 pub mod report;
 
 pub use history::{Dispute, PaymentHistory, Refund, ReportEffect, Returned};

@@ -31,11 +31,15 @@ fn report(world: &World, change: PaymentChange) -> Option<Result<(), StepError>>
 }
 
 fn tell(world: &World, report: PaymentReport) -> Option<Result<(), StepError>> {
+    let payment = PaymentId::parse("pi_1").unwrap();
+    apply_to(world, &Changed { payment, report, reported_by: ReportedBy::Event, received_at: START })
+}
+
+fn apply_to(world: &World, changed: &Changed) -> Option<Result<(), StepError>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
-    let changed = Changed { payment: PaymentId::parse("pi_1").unwrap(), report, received_at: START };
     let subscribers = SubscriberJournal { store: world, log: world, alerts: world, clock: world };
     let sold_here = SalesPeriod { from: Some(START), until: None };
-    run(apply(Ports { journal, ledger: world, subscribers, subscriptions: world, sold_here }, &changed))
+    run(apply(Ports { journal, ledger: world, subscribers, subscriptions: world, sold_here }, changed))
 }
 
 fn id(text: &str) -> ObjectId {
@@ -256,6 +260,26 @@ fn an_inquiry_alerts_and_changes_nothing_until_it_escalates() {
     assert_eq!(sale(&world).open_work().unwrap().work, Work::Dispute);
     tell(&world, dispute(1, DisputeStatus::UnderReview)).unwrap().unwrap();
     assert_eq!(sale(&world).open_work(), None, "the bank has our evidence");
+}
+
+/// The list of each day shows the dispute with the time of its creation.
+#[test]
+fn a_deadline_that_moves_without_an_event_is_taken_from_the_list_once() {
+    let world = world();
+    tell(&world, dispute(1, DisputeStatus::NeedsResponse)).unwrap().unwrap();
+    let by = START.plus(Duration::from_secs(9 * 24 * 3600));
+    let (id, status, respond_by) = (id("du_1"), DisputeStatus::NeedsResponse, Some(by));
+    let report = PaymentReport::Dispute { id, status, respond_by, at: START };
+    for days in [1, 2] {
+        let payment = PaymentId::parse("pi_1").unwrap();
+        let received_at = START.plus(Duration::from_secs(days * 24 * 3600));
+        let reported_by = ReportedBy::Reconciliation;
+        apply_to(&world, &Changed { payment, report: report.clone(), reported_by, received_at }).unwrap().unwrap();
+        assert_eq!(sale(&world).payment().to_answer().unwrap().respond_by, respond_by, "day {days}");
+        let state = world.state();
+        assert_eq!((state.records().len(), state.alerts.len()), (2, 2), "day {days}");
+        assert!(state.alerts[1].line.contains("Stripe set another deadline until"), "{}", state.alerts[1].line);
+    }
 }
 
 /// A closed dispute does not hide another one.

@@ -134,7 +134,7 @@ fn report_page(reply: &Value, path: &str, now: Timestamp) -> Result<PaymentRepor
             payment_objects::refund(object, now)
         } else {
             // The time of its creation, which is earlier than any event's, so that no event counts as older than this
-            // report.
+            // report. `PaymentHistory::as_of_reading` replaces it where an event was lost.
             let created = Timestamp::from_seconds(object["created"].as_i64().unwrap_or_default());
             payment_objects::dispute(object, created).map(Some)
         }

@@ -16,7 +16,7 @@ fn refunds_and_disputes_are_queued_again() {
     assert_eq!(compared(&world).unwrap().unwrap(), Report { paid: 1, reports: 1, ..Report::default() });
     let received_at = domain::ports::Clock::now(&world);
     let message = world.state().queue[0].0.clone();
-    assert_eq!(message, Message::payment_changed(payment, report, received_at));
+    assert_eq!(message, Message::payment_listed(payment, report, received_at));
 }
 
 /// A status that this version does not know: the readable reports are queued, and the alarm shows the others.
