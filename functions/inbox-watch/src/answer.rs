@@ -67,15 +67,20 @@ fn is_automatic(name: &str, value: &str) -> bool {
     }
 }
 
+/// The subject of an answer that repeats nothing of the message's own.
+const OWN_SUBJECT: &str = "Re: your message";
+
 /// The subject of an acknowledgement: "Re: " and the original, unless that begins with "Re:" in exactly this case
-/// (Inbox Watch, invariant 9). The subject of a mail with sources of help is fixed: the original may contain the
-/// disclosure, and lock screens show subjects.
+/// (Inbox Watch, invariant 9). An original with a blocked term is not repeated, because no mail has one (content filter,
+/// invariant 1). The subject of a mail with sources of help is fixed: the original may contain the disclosure, and lock
+/// screens show subjects.
 pub(crate) fn subject(kind: Kind, original: &str) -> String {
-    if kind == Kind::Help {
-        return "Re: your message".to_owned();
+    let shown = customer_text::defused_line(original, MOST);
+    // What is sent counts, and so does what the brackets of a defused address may hide.
+    if kind == Kind::Help || !gates::may_echo(&shown) || !gates::may_echo(original) {
+        return OWN_SUBJECT.to_owned();
     }
-    let original = customer_text::defused_line(original, MOST);
-    if original.starts_with("Re:") { original } else { format!("Re: {original}") }
+    if shown.starts_with("Re:") { shown } else { format!("Re: {shown}") }
 }
 
 /// The body of an acknowledgement.
@@ -165,6 +170,16 @@ mod tests {
             assert_eq!(subject(Kind::Help, original), "Re: your message");
         }
         assert!(subject(Kind::Followup, &"x".repeat(5000)).chars().count() < 210);
+    }
+
+    /// Content filter, invariant 1: the sender's blocked words are not mailed back.
+    #[test]
+    fn a_subject_with_a_blocked_term_is_not_repeated() {
+        for original in ["What is CSDM?", "Re: what does TMM mean", "Ask M\u{200b}NEMOS."] {
+            for kind in [Kind::Acknowledgement, Kind::Followup] {
+                assert_eq!(subject(kind, original), "Re: your message", "{original}");
+            }
+        }
     }
 
     #[test]
