@@ -2,7 +2,7 @@
 //! schedule.
 //!
 //! A letter's draft is recorded before it is sent, and no other draft of the letter is ever sent. After a crash or a lost
-//! reply the next run continues at the interrupted step.
+//! reply a later run continues at the interrupted step, once no other run can be sending the draft.
 
 use crate::{
     Ports, commit, drafts, load,
@@ -10,7 +10,7 @@ use crate::{
     sealed::Person,
     unreadable,
 };
-use audit::BridgeJournal;
+use audit::{BridgeJournal, Change};
 use domain::{
     SessionId, StepError, Timestamp,
     audit_trail::Audited,
@@ -18,7 +18,7 @@ use domain::{
     due::{self, Report},
     mail::Draft,
     ports::{MailError, Mailbox, OutgoingMail, StorageError, StoredMails, Versioned},
-    sending::{self, Sending},
+    sending::{self, MOVED_WITHIN, Sending},
     texts,
 };
 use std::time::Duration;
@@ -29,7 +29,7 @@ const SHARE: Duration = Duration::from_secs(20);
 /// How many mails of one erased Bridge a run removes.
 const REMOVED_AT_ONCE: usize = 50;
 
-/// A letter that cannot be sent for this long is abandoned with an alert.
+/// A letter that cannot be sent for this long since the first attempt is abandoned with an alert.
 const SENT_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
 /// The ports of a run.
@@ -91,19 +91,44 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled
     let Some(letter) = held.bridge.value.unsent_letter().cloned() else { return Ok(()) };
     let Some(person) = held.person(ports.keys).await? else { return Ok(()) };
     let outcome = send(letters, held.bridge.clone(), &letter, &person).await;
-    let is_old = ports.journal.clock.now().since(letter.since()) >= SENT_WITHIN;
+    // Since the first attempt: after an outage of the schedule, a letter has all of its attempts.
+    let is_old = letter.tried_at().is_some_and(|at| ports.journal.clock.now().since(at) >= SENT_WITHIN);
     let is_sent = match outcome {
         Ok(true) => true,
         Ok(false) => return Ok(()),
         // The mailbox refuses this mail for good.
         Err(NotHandled::Mailbox(MailError::Rejected)) => false,
         Err(NotHandled::Mailbox(_)) if is_old => false,
+        Err(error @ NotHandled::Mailbox(_)) if letter.tried_at().is_none() => {
+            record_try(ports, who, &letter).await?;
+            return Err(error);
+        }
         Err(error) => return Err(error),
     };
     let bridge = ports.journal.load(who).await.map_err(StepError::from)?;
     let end = |bridge: &mut Bridge, _| Ok(bridge.end_letter(&letter, is_sent));
     let _: (_, Result<_, _>) = commit(ports, bridge, end).await?;
     Ok(())
+}
+
+/// Records the first attempt at a letter, unless its draft is recorded and has its time.
+async fn record_try(ports: Ports<'_>, who: &SubscriberId, letter: &AccessLetter) -> Result<(), NotHandled> {
+    let bridge = ports.journal.load(who).await.map_err(StepError::from)?;
+    let record = |bridge: &mut Bridge, now| {
+        if bridge.record_letter_try(letter, now) { Change::save(()) } else { Change::nothing(()) }
+    };
+    ports.journal.commit(bridge, record).await.map_err(StepError::from)?.settle().await;
+    Ok(())
+}
+
+/// Claims the recorded draft of a letter. Returns `false` if another run may be sending it: what a second request to send
+/// does until the mailbox has moved the draft is not documented.
+async fn claim(ports: Ports<'_>, bridge: Versioned<Bridge>, letter: &AccessLetter) -> Result<bool, NotHandled> {
+    let claim = |bridge: &mut Bridge, now| {
+        if bridge.claim_letter(letter, MOVED_WITHIN, now) { Change::save(true) } else { Change::nothing(false) }
+    };
+    let (_, is_ours) = ports.journal.commit(bridge, claim).await.map_err(StepError::from)?.settle().await;
+    Ok(is_ours)
 }
 
 /// Removes the mails of an erased Bridge from the mailbox: the drafts, the sent mails, and the member's answers to them. Returns
@@ -122,7 +147,8 @@ async fn remove_mails(
     Ok(Some(bridge))
 }
 
-/// Sends a letter's recorded draft, or records one and sends it. Returns `false` if another run handles the letter.
+/// Sends a letter's recorded draft, or records one and sends it. Returns `false` if another run handles the letter, or may
+/// be sending it.
 async fn send(
     letters: Letters<'_>,
     bridge: Versioned<Bridge>,
@@ -132,10 +158,15 @@ async fn send(
     let mailbox = letters.mailbox;
     let sending = match letter.mail() {
         MailStep::Sent => return Ok(false),
-        MailStep::Drafted(draft) => sending::settle(mailbox, draft).await,
+        MailStep::Drafted(draft) => {
+            if !claim(letters.bridges, bridge, letter).await? {
+                return Ok(false);
+            }
+            sending::settle(mailbox, draft).await
+        }
         MailStep::Waiting => {
             let mail = mail(letters.site, person, &bridge.value, letter)?;
-            let record = |bridge: &mut Bridge, draft: &Draft, _| bridge.record_letter_draft(letter, draft);
+            let record = |bridge: &mut Bridge, draft: &Draft, now| bridge.record_letter_draft(letter, draft, now);
             let (_, recorded) =
                 drafts::record(letters.bridges, mailbox, bridge, &mail, NotHandled::Mailbox, record).await?;
             let Ok(draft) = recorded else { return Ok(false) };

@@ -101,7 +101,9 @@ fn alert(event: &BridgeEvent, who: &SubscriberId, now: Timestamp) -> Option<Aler
         BridgeEvent::Accepted { .. } => ("BRIDGE_ACCEPTED", "a customer accepted the agreement: grant or revoke"),
         BridgeEvent::MessagePosted { .. } => ("BRIDGE_MESSAGE", "a customer's message waits for a reply"),
         BridgeEvent::LetterAbandoned { about } => {
-            let detail = format!("the member has no mail about the Bridge being {about}: write to them");
+            let detail = format!(
+                "no mail about the Bridge being {about} is known to be sent: look for it, and write to the member"
+            );
             // A storm withholds errors, and no list has the letter.
             return Some(Alert::about("ORACLE-BRIDGE", Severity::Warn, now, "BRIDGE_LETTER", who.prefix(), &detail));
         }

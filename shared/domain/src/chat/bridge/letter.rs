@@ -4,6 +4,7 @@
 use super::{Bridge, BridgeEvent, BridgeRefused, BridgeStage, MailStep};
 use crate::{Timestamp, mail::Draft};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The change that a letter reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,11 +43,17 @@ pub struct AccessLetter {
     kind: AccessChange,
     since: Timestamp,
     mail: MailStep,
+    /// When a run first tried to send it; `None` before that, and in rows of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tried_at: Option<Timestamp>,
+    /// When a run last began to send its recorded draft; `None` before that, and in rows of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sending_at: Option<Timestamp>,
 }
 
 impl AccessLetter {
     pub(super) const fn new(kind: AccessChange, since: Timestamp) -> Self {
-        Self { kind, since, mail: MailStep::Waiting }
+        Self { kind, since, mail: MailStep::Waiting, tried_at: None, sending_at: None }
     }
 
     /// The change that it reports.
@@ -65,6 +72,12 @@ impl AccessLetter {
     #[must_use]
     pub const fn mail(&self) -> &MailStep {
         &self.mail
+    }
+
+    /// When a run first tried to send it; `None` if none is recorded.
+    #[must_use]
+    pub const fn tried_at(&self) -> Option<Timestamp> {
+        self.tried_at
     }
 
     fn is(&self, other: &Self) -> bool {
@@ -114,14 +127,42 @@ impl Bridge {
         Some(BridgeEvent::Expired)
     }
 
-    /// Records the draft of a letter's mail: only this draft is sent. Recording the same draft again changes nothing,
-    /// as for [`Bridge::record_draft`].
+    /// Records the draft of a letter's mail, which the caller sends now: only this draft is sent. Recording the same draft
+    /// again is no error, as for [`Bridge::record_draft`].
     ///
     /// # Errors
     /// [`BridgeRefused::NoSuchMail`] when another draft is recorded or a later change has replaced the letter.
-    pub fn record_letter_draft(&mut self, of: &AccessLetter, draft: &Draft) -> Result<(), BridgeRefused> {
+    pub fn record_letter_draft(
+        &mut self,
+        of: &AccessLetter,
+        draft: &Draft,
+        now: Timestamp,
+    ) -> Result<(), BridgeRefused> {
+        let letter = self.letter.as_mut().filter(|letter| letter.is(of)).ok_or(BridgeRefused::NoSuchMail)?;
+        letter.mail.record(draft)?;
+        letter.tried_at.get_or_insert(now);
+        letter.sending_at = Some(now);
+        Ok(())
+    }
+
+    /// Claims the recorded draft of a letter, to look for it and to send it. Returns `false` if a run began to send it
+    /// within this time: the mailbox may be sending it.
+    pub fn claim_letter(&mut self, of: &AccessLetter, within: Duration, now: Timestamp) -> bool {
         let letter = self.letter.as_mut().filter(|letter| letter.is(of));
-        letter.ok_or(BridgeRefused::NoSuchMail)?.mail.record(draft)
+        let Some(letter) = letter.filter(|letter| matches!(letter.mail, MailStep::Drafted(_))) else { return false };
+        let is_free = letter.sending_at.is_none_or(|at| now >= at.plus(within));
+        if is_free {
+            letter.sending_at = Some(now);
+        }
+        is_free
+    }
+
+    /// Records that a run has tried to send a letter and could not. Returns whether it is the first one.
+    pub fn record_letter_try(&mut self, of: &AccessLetter, now: Timestamp) -> bool {
+        let Some(letter) = self.letter.as_mut().filter(|letter| letter.is(of)) else { return false };
+        let is_first = letter.tried_at.is_none();
+        letter.tried_at.get_or_insert(now);
+        is_first
     }
 
     /// Records that the mailbox accepted a letter's mail, or that the mail is abandoned. Returns `None` if its end is

@@ -6,6 +6,7 @@ use domain::{
     chat::BRIDGE_PREFIX,
     due::Report,
     inbox::{Arrival, Incoming},
+    sending::MOVED_WITHIN,
 };
 use testkit::inbox::Unread;
 
@@ -183,13 +184,19 @@ fn every_fault_at_every_effect_of_the_removal_of_mails() {
     }
 }
 
-/// A refused address is abandoned at once, and a mailbox that fails for a day after a day. Operators get an alert.
+/// A refused address is abandoned at once, and a mailbox that fails for a day after a day. Operators get an alert. The day
+/// begins with the first attempt, because the schedule may have failed until then.
 #[test]
 fn a_letter_that_cannot_be_sent_is_abandoned_with_an_alert() {
-    for (refusal, hours) in [(MailError::Rejected, 0), (MailError::Unavailable(503), 24)] {
+    for (refusal, tries) in [(MailError::Rejected, 0), (MailError::Unavailable(503), 2)] {
         let world = granted();
+        for hours in [24, 23].into_iter().take(tries) {
+            world.advance(Duration::from_secs(hours * 3600));
+            world.state().mailbox_says.push_back(Some(MailError::Unavailable(503)));
+            assert_eq!(mailing(&world).unwrap().unwrap().failed, 1, "the letter stays due");
+        }
+        world.advance(Duration::from_secs(3600));
         world.state().mailbox_says.push_back(Some(refusal));
-        world.advance(Duration::from_secs(hours * 3600));
         assert_eq!(mailing(&world).unwrap().unwrap().failed, 0);
         assert_eq!(steps(&world).last().unwrap(), "letter_abandoned");
         let is_warning =
@@ -247,8 +254,39 @@ fn a_letter_that_is_replaced_meanwhile_is_not_drafted() {
     run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
     let mut bridge = stored(&world);
     let draft = domain::mail::Draft { id: "d".to_owned(), internet_message_id: String::new() };
-    assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()));
-    assert_eq!(stale.record_letter_draft(&letter, &draft), Ok(()), "the recorded one");
-    assert_eq!(bridge.record_letter_draft(&letter, &draft), Err(BridgeRefused::NoSuchMail));
+    let at = now(&world);
+    assert_eq!(stale.record_letter_draft(&letter, &draft, at), Ok(()));
+    assert_eq!(stale.record_letter_draft(&letter, &draft, at), Ok(()), "the recorded one");
+    assert_eq!(bridge.record_letter_draft(&letter, &draft, at), Err(BridgeRefused::NoSuchMail));
+    assert!(!bridge.claim_letter(&letter, MOVED_WITHIN, at) && !bridge.record_letter_try(&letter, at));
     assert_eq!(bridge.end_letter(&letter, true), None);
+}
+
+/// The first run has recorded the draft and asked the mailbox to send it, which still shows the draft. The second one was
+/// delivered with it, or was started by hand.
+#[test]
+fn two_runs_send_a_letter_once() {
+    let world = granted();
+    world.state().draft_lag = 240_000;
+    world.plan(Plan::none().whenever("mailbox.send_draft", Fault::LoseReply));
+    assert_eq!(mailing(&world).unwrap().unwrap().failed, 1);
+    world.plan(Plan::none());
+    let requests = || world.state().boundaries.iter().filter(|name| **name == "mailbox.send_draft").count();
+    let before = requests();
+    for _ in 0..2 {
+        world.advance(Duration::from_secs(100));
+        assert_eq!(mailing(&world).unwrap().unwrap(), Report { due: 1, failed: 0, left: 0 });
+    }
+    assert_eq!(requests(), before, "the mailbox may be sending the draft");
+    // Two later runs at once: one has claimed the draft, and the other one loads the Bridge after it.
+    world.advance(Duration::from_secs(100));
+    let mut bridge = stored(&world);
+    let letter = bridge.letter().unwrap().clone();
+    assert!(
+        bridge.claim_letter(&letter, MOVED_WITHIN, now(&world))
+            && !bridge.claim_letter(&letter, MOVED_WITHIN, now(&world))
+    );
+    mailing(&world).unwrap().unwrap();
+    assert_eq!(subjects(&world), [texts::BRIDGE_GRANTED_SUBJECT]);
+    assert_eq!(steps(&world).last().unwrap(), "letter_mailed");
 }
