@@ -6,7 +6,7 @@
 //! | offered | the agreement is not accepted | accepted |
 //! | accepted | the exact bytes of one version are accepted; no message can be posted | granted, revoked, accepted (another version) |
 //! | granted | messages can be posted until the grant expires | expired, revoked, granted (another expiry) |
-//! | expired | the time of the grant is over; no message can be posted | granted, revoked, accepted |
+//! | expired | the time of the grant is over; no message can be posted, except replies to those that wait for one | granted, revoked, accepted |
 //! | revoked | an operator ended or declined the access; no message can be posted | accepted |
 //!
 //! `expired` is computed from the grant and the time, so access ends without a scheduled job. The member receives a mail
@@ -171,6 +171,12 @@ impl Bridge {
     #[must_use]
     pub fn is_granted(&self, now: Timestamp) -> bool {
         self.state(now) == BridgeState::Granted
+    }
+
+    /// Whether operators' replies can be mailed now: also after the expiry, for what was posted before it.
+    #[must_use]
+    pub fn can_mail(&self, now: Timestamp) -> bool {
+        matches!(self.state(now), BridgeState::Granted | BridgeState::Expired)
     }
 
     /// The acceptance, in every state but `offered`.

@@ -75,7 +75,7 @@ pub async fn reply(
     }
     let held = load(ports, who).await?;
     let now = ports.journal.clock.now();
-    if !held.bridge.value.is_granted(now) {
+    if !held.bridge.value.can_mail(now) {
         return Err(BridgeRefused::Closed(held.bridge.value.state(now)).into());
     }
     let person = held.person(ports.keys).await?.ok_or_else(|| unreadable("address"))?;
@@ -151,7 +151,7 @@ async fn send(
     let Some(MailStep::Drafted(draft)) = step(&bridge.value) else { return Ok(()) };
     // A draft of an interrupted command may be older than a revocation.
     let now = ports.journal.clock.now();
-    if !bridge.value.is_granted(now) {
+    if !bridge.value.can_mail(now) {
         return Err(BridgeRefused::Closed(bridge.value.state(now)).into());
     }
     let sending = if is_new { sending::send(mailbox, &draft).await } else { sending::settle(mailbox, &draft).await };

@@ -221,6 +221,7 @@ fn nothing_is_granted_without_an_acceptance_and_a_reason() {
 fn nobody_posts_or_is_mailed_after_a_revocation_or_the_expiry() {
     for ending in ["revoked", "expired"] {
         let world = posted();
+        run(replying(&world)).unwrap().unwrap();
         if ending == "revoked" {
             run(revoke(ports(&world), &who(), &dana())).unwrap().unwrap();
         } else {
@@ -228,10 +229,31 @@ fn nobody_posts_or_is_mailed_after_a_revocation_or_the_expiry() {
         }
         let closed = format!("the Bridge is {ending}; messages need it to be granted");
         assert_eq!(run(posting(&world)).unwrap().unwrap_err().to_string(), closed);
-        assert_eq!(run(replying(&world)).unwrap().unwrap_err().to_string(), closed);
-        assert_eq!(stored(&world).thread().len(), 1, "{ending}");
-        assert!(world.state().sent.is_empty() && world.state().drafts.is_empty(), "{ending}");
+        let another = message("One more thing.");
+        let refused = run(reply(ports(&world), &world, SITE, &who(), &dana(), Some(&id()), &another)).unwrap();
+        assert_eq!(refused.unwrap_err().to_string(), closed);
+        assert_eq!(stored(&world).thread().len(), 2, "{ending}");
+        assert!(world.state().sent.len() == 1 && world.state().drafts.is_empty(), "{ending}");
     }
+}
+
+/// The clock ends the grant before the day in which operators promise an answer.
+#[test]
+fn a_message_that_waits_at_the_expiry_stays_listed_and_is_answered_by_mail() {
+    let world = granted();
+    world.advance(Duration::from_secs(30 * 86_400 - 60));
+    run(posting(&world)).unwrap().unwrap();
+    world.advance(Duration::from_secs(60));
+    let row = || run(listed(&world, now(&world))).unwrap().unwrap().remove(0);
+    assert_eq!((row().state, row().task), ("expired", Some("answer")));
+    leave_unsettled(&world, Fault::Fail);
+    assert_eq!(row().task, Some("mail"));
+    world.advance(Duration::from_secs(300));
+    run(replying(&world)).unwrap().unwrap();
+    assert_eq!((row().task, world.state().sent.len()), (None, 1));
+    assert_eq!(steps(&world)[2..], ["message_posted", "reply_posted", "reply_mailed"]);
+    run(replying(&world)).unwrap().unwrap();
+    assert_eq!(world.state().sent.len(), 1, "repeated");
 }
 
 /// A command that dies between draft and mail is not continued after a revocation.

@@ -150,7 +150,31 @@ fn work_waits_for_a_decision_an_answer_or_a_mail() {
     assert_eq!(waiting(&bridge, 32), None);
     bridge.post(&id(4), "four", at(40)).unwrap();
     assert_eq!(waiting(&bridge, 999), Some((BridgeTask::Answer, at(40 + day))));
-    assert_eq!(waiting(&bridge, 1000), None, "expired");
+    assert_eq!(waiting(&bridge, 1000), Some((BridgeTask::Answer, at(40 + day))), "the expiry answers nobody");
+    bridge.revoke(&dana(), "over", at(1001)).unwrap();
+    assert_eq!(waiting(&bridge, 1001), None, "an operator has ended the access");
+}
+
+#[test]
+fn after_the_expiry_only_messages_that_wait_are_answered() {
+    let closed = Err(BridgeRefused::Closed(BridgeState::Expired));
+    let mut bridge = granted();
+    bridge.post(&id(1), "one", at(10)).unwrap();
+    bridge.reply(&id(2), &dana(), Some(&id(1)), "two", at(20)).unwrap();
+    bridge.post(&id(3), "three", at(999)).unwrap();
+    assert_eq!(bridge.post(&id(4), "four", at(1000)), closed);
+    for answers in [None, Some(&id(1)), Some(&id(2)), Some(&id(9))] {
+        assert_eq!(bridge.reply(&id(5), &dana(), answers, "five", at(1000)), closed, "{answers:?}");
+    }
+    assert!(bridge.reply(&id(5), &dana(), Some(&id(3)), "five", at(1000)).unwrap().is_some());
+    assert_eq!(bridge.reply(&id(5), &dana(), Some(&id(3)), "five", at(1001)), Ok(None), "repeated");
+    assert_eq!(bridge.reply(&id(6), &dana(), Some(&id(3)), "six", at(1001)), closed, "it is answered");
+    for (reply, mail) in [(id(2), "a"), (id(5), "b")] {
+        let draft = Draft { id: mail.to_owned(), internet_message_id: String::new() };
+        bridge.record_draft(&reply, &draft, at(1002)).unwrap();
+        assert!(bridge.record_mailed(&reply).unwrap().is_some());
+    }
+    assert_eq!(bridge.work(at(1003)), None);
 }
 
 #[test]

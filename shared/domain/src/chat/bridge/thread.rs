@@ -1,7 +1,7 @@
 //! The messages of a Bridge. Texts are sealed by the caller; sealing the same text under the same id gives the same
 //! bytes, so that a repeated message is recognised.
 
-use super::{Bridge, BridgeEvent, BridgeRefused, SignedBy};
+use super::{Bridge, BridgeEvent, BridgeRefused, BridgeState, SignedBy};
 use crate::{Timestamp, chat::ExchangeId, mail::Draft, operator::Operator};
 use serde::{Deserialize, Serialize};
 
@@ -133,14 +133,17 @@ impl Bridge {
         sealed: &str,
         now: Timestamp,
     ) -> Result<Option<BridgeEvent>, BridgeRefused> {
+        if !self.is_granted(now) {
+            return Err(BridgeRefused::Closed(self.state(now)));
+        }
         let (author, sealed) = (Author::Customer, sealed.to_owned());
         let added = self.add(Post { id: id.clone(), author, at: now, sealed, mail: None, read: None })?;
         Ok(added.then(|| BridgeEvent::MessagePosted { id: id.clone() }))
     }
 
     /// Posts an operator's reply, whose mail is sent afterwards. `answers` is the customer's last message that the
-    /// operator has read, if there is one: later messages wait for a reply of their own. Posting the same reply again
-    /// changes nothing and returns `None`.
+    /// operator has read, if there is one: later messages wait for a reply of their own. After the expiry it must be a
+    /// message that waits. Posting the same reply again changes nothing and returns `None`.
     ///
     /// # Errors
     /// As for [`Self::post`], and [`BridgeRefused::NoSuchMessage`].
@@ -152,12 +155,25 @@ impl Bridge {
         sealed: &str,
         now: Timestamp,
     ) -> Result<Option<BridgeEvent>, BridgeRefused> {
+        if !self.can_reply(id, answers, now) {
+            return Err(BridgeRefused::Closed(self.state(now)));
+        }
         let by = SignedBy::of(operator);
         let (author, sealed) = (Author::Operator(by.by.clone()), sealed.to_owned());
         let read = answers.map_or(Ok(0), |message| self.read_up_to(message))?;
         let (mail, read) = (Some(MailStep::Waiting), Some(read));
         let added = self.add(Post { id: id.clone(), author, at: now, sealed, mail, read })?;
         Ok(added.then(|| BridgeEvent::ReplyPosted { id: id.clone(), by }))
+    }
+
+    /// Whether a reply can be posted. One that is posted already can be repeated.
+    fn can_reply(&self, id: &ExchangeId, answers: Option<&ExchangeId>, now: Timestamp) -> bool {
+        let waits = |message: &ExchangeId| self.unanswered().any(|post| post.id == *message);
+        match self.state(now) {
+            BridgeState::Granted => true,
+            BridgeState::Expired => self.message(id).is_some() || answers.is_some_and(waits),
+            BridgeState::Offered | BridgeState::Accepted | BridgeState::Revoked => false,
+        }
     }
 
     /// The number of messages in the thread up to and including this one of the customer.
@@ -167,9 +183,6 @@ impl Bridge {
     }
 
     fn add(&mut self, post: Post) -> Result<bool, BridgeRefused> {
-        if !self.is_granted(post.at) {
-            return Err(BridgeRefused::Closed(self.state(post.at)));
-        }
         if let Some(known) = self.message(&post.id) {
             let is_same = known.sealed == post.sealed && known.mail.is_none() == post.mail.is_none();
             return if is_same { Ok(false) } else { Err(BridgeRefused::OtherMessage) };
@@ -187,10 +200,10 @@ impl Bridge {
     /// the reply to the first write was lost, and another process has saved since.
     ///
     /// # Errors
-    /// [`BridgeRefused::Closed`] unless access is granted; [`BridgeRefused::NoSuchMail`] when another draft is
-    /// recorded.
+    /// [`BridgeRefused::Closed`] unless replies can be mailed ([`Self::can_mail`]); [`BridgeRefused::NoSuchMail`] when
+    /// another draft is recorded.
     pub fn record_draft(&mut self, id: &ExchangeId, draft: &Draft, now: Timestamp) -> Result<(), BridgeRefused> {
-        if !self.is_granted(now) {
+        if !self.can_mail(now) {
             return Err(BridgeRefused::Closed(self.state(now)));
         }
         self.mail_of(id)?.record(draft)

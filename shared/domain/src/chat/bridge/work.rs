@@ -38,12 +38,13 @@ impl Bridge {
     #[must_use]
     pub fn work(&self, now: Timestamp) -> Option<BridgeWork> {
         match self.state(now) {
-            BridgeState::Offered | BridgeState::Expired | BridgeState::Revoked => None,
+            BridgeState::Offered | BridgeState::Revoked => None,
             BridgeState::Accepted => {
                 let BridgeStage::Accepted { acceptance } = &self.stage else { return None };
                 Some(BridgeWork { task: BridgeTask::Decide, due: acceptance.at.plus(ANSWER_WITHIN) })
             }
-            BridgeState::Granted => self.unsent().or_else(|| self.to_answer()),
+            // The clock ends a grant, and operators owe an answer to what was posted before.
+            BridgeState::Granted | BridgeState::Expired => self.unsent().or_else(|| self.to_answer()),
         }
     }
 
