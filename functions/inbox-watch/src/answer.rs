@@ -47,8 +47,7 @@ pub(crate) fn recipient(message: &Incoming, own: &EmailAddress) -> Result<EmailA
         return Err(Unanswered::NoReply);
     }
     let address = EmailAddress::parse(&message.sender).map_err(|_| Unanswered::NoAddress)?;
-    let by_machine = ["mailer-daemon@", "postmaster@"].iter().any(|start| sender.starts_with(start));
-    if by_machine || message.headers.iter().any(|(name, value)| is_automatic(name, value)) {
+    if is_delivery_report(message) || message.headers.iter().any(|(name, value)| is_automatic(name, value)) {
         return Err(Unanswered::Automatic);
     }
     Ok(address)
@@ -65,6 +64,20 @@ fn is_automatic(name: &str, value: &str) -> bool {
         "return-path" => matches!(value.as_str(), "" | "<>"),
         _ => false,
     }
+}
+
+/// Whether a mail system reports on the delivery of a mail (RFC 3464): a mail of ours may not have arrived. Anybody can
+/// write such a message.
+pub(crate) fn is_delivery_report(message: &Incoming) -> bool {
+    let sender = message.sender.to_lowercase();
+    let is_report = |(name, value): &(String, String)| {
+        let value = value.trim().to_lowercase();
+        name.eq_ignore_ascii_case("content-type")
+            && value.starts_with("multipart/report")
+            && value.contains("delivery-status")
+    };
+    ["mailer-daemon@", "postmaster@"].iter().any(|start| sender.starts_with(start))
+        || message.headers.iter().any(is_report)
 }
 
 /// The subject of an answer that repeats nothing of the message's own.
@@ -151,6 +164,25 @@ mod tests {
         for sender in ["MAILER-DAEMON@example.com", "postmaster@example.com"] {
             assert_eq!(judged(&message(sender)), Err(Unanswered::Automatic), "{sender}");
         }
+    }
+
+    #[test]
+    fn reports_of_mail_systems_are_no_other_automatic_messages() {
+        let is_report = |sender: &str, name: &str, value: &str| {
+            let message = Incoming { headers: vec![(name.into(), value.into())], ..message(sender) };
+            assert_eq!(judged(&message), Err(Unanswered::Automatic), "{sender} {value}");
+            is_delivery_report(&message)
+        };
+        let (exchange, buyer) = ("MicrosoftExchange329e71ec@example.com", "user@example.com");
+        for value in [
+            "multipart/report; report-type=delivery-status; boundary=\"x\"",
+            "Multipart/Report; boundary=x; report-type=\"delivery-status\"",
+        ] {
+            assert!(is_report(exchange, "Content-Type", value), "{value}");
+        }
+        assert!(is_report("MAILER-DAEMON@example.com", "X-Other", "x"));
+        assert!(!is_report(buyer, "Auto-Submitted", "auto-replied"), "an out-of-office reply");
+        assert!(!is_report(buyer, "Return-Path", "<>"));
     }
 
     /// Inbox Watch, V9.

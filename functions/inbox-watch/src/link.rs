@@ -1,10 +1,10 @@
 //! Finds what a message answers: a reply to a sale's mail is noted on that sale (Silent Drop, GAP-SD-09), and a reply to a
 //! mail about a Bridge is posted in its thread.
 
-use crate::{alerts::alert, error::WatchError, followup::FollowupOutcome, watch::Watch};
+use crate::{alerts::alert, error::WatchError, followup::FollowupOutcome, state::digest, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Noted, sale_events::message_digest};
 use domain::{
-    EmailAddress, Sale, SessionId, Timestamp,
+    Alert, EmailAddress, Sale, SessionId, Timestamp,
     alert::Severity,
     chat::Message,
     inbox::{FollowupReply, INQUIRIES, Incoming, Inquiries, Inquiry, Reply, is_authenticated},
@@ -12,6 +12,9 @@ use domain::{
     sale::Event,
 };
 use serde_json::json;
+
+/// How a mail system's report about a mail of ours ended, in the audit log.
+pub(crate) const DELIVERY_REPORT: &str = "delivery_report";
 
 /// What a message answers.
 pub(crate) enum Linked {
@@ -76,6 +79,30 @@ impl Watch<'_> {
         Ok(Linked::Sale { session, locale, answer: asked.answer.filter(|_| is_kept || asked.is_urgent) })
     }
 
+    /// Puts a mail system's report about a mail of a sale on that sale's list of replies, where an operator reads it: its
+    /// customer may have no mail. Returns the alert about the report; `None` if it is about no mail that is known.
+    pub(crate) async fn link_report(&self, id: &str, message: &Incoming) -> Result<Option<Alert>, WatchError> {
+        let Some(session) = self.sale_of(message).await? else { return Ok(None) };
+        let detail = if let Some(member) = bridge::subscriber_of(&session) {
+            format!(
+                "a mail about a Bridge may not have arrived: read the report, oracle bridge show {}",
+                member.prefix()
+            )
+        } else {
+            let Some(sale) = self.ports.store.load(&session).await? else { return Ok(None) };
+            let report = |sale: &mut Sale, now| reported(sale, id, now);
+            let (sale, _) = self.sales().commit(sale, report).await?.settle().await;
+            if sale.value.is_erased() {
+                return Ok(None);
+            }
+            let reference = sale.value.session_id().reference();
+            format!(
+                "a mail of {reference} may not have arrived: oracle replies show {reference}, and reach its customer"
+            )
+        };
+        Ok(Some(alert(Severity::Warn, self.now(), "DELIVERY_REPORT", &digest(id), &detail)))
+    }
+
     /// The sale whose mail a message replies to. The mailbox knows the mails that it has sent; those that were sent
     /// through SES are known by their ids.
     async fn sale_of(&self, message: &Incoming) -> Result<Option<SessionId>, WatchError> {
@@ -123,6 +150,17 @@ impl Watch<'_> {
         journal.commit(notebook, add).await?.settle().await;
         Ok(())
     }
+}
+
+/// Puts a report on its sale's list of replies, unless one waits there. Anybody can write a report, so reports have the room
+/// of one reply: those of a customer are kept beside it.
+fn reported(sale: &mut Sale, id: &str, now: Timestamp) -> Change<()> {
+    if sale.waiting_replies().next().is_some() {
+        return Change::nothing(());
+    }
+    let (message, from_buyer) = (id.to_owned(), Some(false));
+    let report = Reply { message, at: now, from_buyer, settled_at: None, followup: None };
+    sale.replied(report).map_or_else(|_| Change::nothing(()), |event| Change::of(&event, &Context::at(now), ()))
 }
 
 /// Records a reply on its sale, once, and returns whether the sale's list has it. A reply that ordered a follow-up needs

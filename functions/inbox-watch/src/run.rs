@@ -5,7 +5,7 @@ use crate::{
     answer::{self, Unanswered},
     disclosure::disclosure,
     error::WatchError,
-    link::Linked,
+    link::{DELIVERY_REPORT, Linked},
     state::{Begun, Claimed, Ended, InboxState, Kind, MOST_SEEN, MessageInWork, digest},
     watch::{Keys, Ports, Report, Settings, Watch},
 };
@@ -145,7 +145,11 @@ impl Watch<'_> {
                 if !at_hand.alerted {
                     self.announce(id, &message).await?;
                 }
-                return self.finish(id, reason.code(), Ended::Well, None).await;
+                // Once the search for its sale has failed too often, an alert has asked to read it.
+                let is_report = answer::is_delivery_report(&message) && !at_hand.unlinked;
+                let alert = if is_report { self.link_report(id, &message).await? } else { None };
+                let outcome = if alert.is_some() { DELIVERY_REPORT } else { reason.code() };
+                return self.finish(id, outcome, Ended::Well, alert).await;
             }
         };
         let text = self.read(id, &message).await;

@@ -29,6 +29,7 @@ mod changes;
 mod disclosures;
 mod faults;
 mod followups;
+mod reports;
 
 const NOW: i64 = 1_800_000_000;
 
