@@ -113,6 +113,11 @@ impl Mailbox for RelayMailbox<'_> {
         let Some(id) = RelayDraftId::of(draft) else { return Ok(()) };
         self.drafts.discard(&id).await.map_err(|_| UNAVAILABLE)
     }
+
+    /// Drafts are looked up in our own store, which says nothing about the service.
+    fn can_be_probed(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

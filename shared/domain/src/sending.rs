@@ -71,7 +71,8 @@ async fn check_lost(mailbox: &dyn Mailbox, draft: &Draft, lost: MailError) -> Se
     }
 }
 
-/// Whether the mailbox answers: looks for a mail that was never sent. Changes nothing.
+/// Whether the mailbox answers: looks for a mail that was never sent. Changes nothing. It says nothing about a mailbox
+/// that cannot be probed ([`Mailbox::can_be_probed`]).
 ///
 /// # Errors
 /// [`MailError`] when it does not.

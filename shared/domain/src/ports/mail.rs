@@ -117,6 +117,10 @@ pub trait Mailbox: Send + Sync {
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
     /// Removes a draft that will not be sent.
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
+    /// Whether it can be asked whether it answers, without a mail ([`crate::sending::answers`]).
+    fn can_be_probed(&self) -> bool {
+        true
+    }
 }
 
 /// A service that sends mails and keeps none. It has no idempotency key: a mail that is handed over twice is sent twice.

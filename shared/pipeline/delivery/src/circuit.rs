@@ -1,5 +1,6 @@
 //! The mailbox's circuit. While it is open, waiting mails look for the mailbox's return, and afterwards each of them is
-//! attempted before its scheduled time (infra/decisions/mail-retry.md). Scheduled attempts never ask it.
+//! attempted before its scheduled time (infra/decisions/mail-retry.md). Scheduled attempts never ask it. Mails of a vendor
+//! that cannot be probed have scheduled attempts only: a mail as the probe would be an attempt too many.
 
 use domain::{
     Timestamp,
@@ -31,7 +32,7 @@ impl Circuit<'_> {
     /// When a mail that is due at `due` should be looked at.
     pub(crate) async fn next_look(self, progress: &Progress, due: Timestamp) -> Timestamp {
         let now = self.now();
-        if !progress.may_go_early(now) {
+        if !self.may_go_early(progress, now) {
             return due;
         }
         match self.breakers.load(MAILBOX).await {
@@ -44,7 +45,7 @@ impl Circuit<'_> {
     /// mailbox answers this mail's probe. The error is the time of the next look.
     pub(crate) async fn readmits(self, progress: &Progress, due: Timestamp) -> Result<(), Timestamp> {
         let now = self.now();
-        if !progress.may_go_early(now) {
+        if !self.may_go_early(progress, now) {
             return Err(due);
         }
         let Ok(mut row) = self.breakers.load(MAILBOX).await else { return Err(due) };
@@ -59,6 +60,10 @@ impl Circuit<'_> {
                 Err(SaveError::Storage(_)) => Err(due),
             },
         }
+    }
+
+    fn may_go_early(self, progress: &Progress, now: Timestamp) -> bool {
+        self.mailbox.can_be_probed() && progress.may_go_early(now)
     }
 
     /// Asks the mailbox before the mail is attempted, so that during an outage a mail is attempted on its schedule only.
@@ -103,7 +108,7 @@ impl Circuit<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::Metric;
+    use domain::{Metric, relay::RelayMailbox};
     use testkit::{Fault, Plan, World, run};
 
     const NOW: i64 = 1_000;
@@ -153,6 +158,19 @@ mod tests {
             let expected = at(due.min(NOW + 50));
             assert_eq!(run(circuit(&world).readmits(&failed(500), at(due))).unwrap(), Err(expected));
             assert_eq!(run(circuit(&world).next_look(&failed(500), at(due))).unwrap(), expected);
+        }
+    }
+
+    /// Our own store of drafts answers, whatever the service does.
+    #[test]
+    fn mails_of_a_service_that_cannot_be_probed_keep_to_their_schedule() {
+        for breaker in [open(NOW - 10), open(NOW - 60), Breaker { closed_at: Some(at(501)), ..Breaker::default() }] {
+            let world = world(breaker);
+            let relay = RelayMailbox { drafts: &world, relay: &world, randomness: &world };
+            let circuit = Circuit { mailbox: &relay, ..circuit(&world) };
+            assert_eq!(run(circuit.readmits(&failed(500), at(DUE))).unwrap(), Err(at(DUE)));
+            assert_eq!(run(circuit.next_look(&failed(500), at(DUE))).unwrap(), at(DUE));
+            assert_eq!(world.state().breakers[MAILBOX].0.probing_since, None);
         }
     }
 

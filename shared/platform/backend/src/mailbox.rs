@@ -87,4 +87,11 @@ impl Mailbox for SendingMailbox {
             Self::Ses(ses) => ses.mailbox().discard_draft(draft).await,
         }
     }
+
+    fn can_be_probed(&self) -> bool {
+        match self {
+            Self::Graph(graph) => graph.can_be_probed(),
+            Self::Ses(ses) => ses.mailbox().can_be_probed(),
+        }
+    }
 }

@@ -118,6 +118,10 @@ impl Mailbox for Ports<'_> {
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
         self.vendor(&self.relay()).discard_draft(draft).await
     }
+
+    fn can_be_probed(&self) -> bool {
+        self.vendor(&self.relay()).can_be_probed()
+    }
 }
 
 /// The drafts of mails that a service sends which keeps none.
