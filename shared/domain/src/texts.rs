@@ -97,14 +97,14 @@ oracle@42sisters.ai
 /// The subject of the mail about an automatic refund.
 pub const REFUND_SUBJECT: &str = "Your payment has been refunded";
 
-/// The body of the mail about an automatic refund.
+/// The body of the mail about an automatic refund. `{order}` is the sentence with the order's reference.
 pub const REFUND_BODY: &str = "Hi there,
 
 We could not give you a verdict, so we have refunded your payment in full. You don't have to do anything.
 
 The money goes back to the card or account you paid with. Most banks show it within 5 to 10 business days.
 
-If anything about this is unclear, just reply to this email.
+If anything about this is unclear, just reply to this email. {order}
 
 — 42 Sisters AI
 oracle@42sisters.ai

@@ -214,10 +214,10 @@ impl Delivery<'_> {
             Letter::SilentDrop => Some(checked(render_silent_drop())),
             // The gate's decision does not change. A dispute, or a verdict mail that turns out to be sent, takes the
             // sentence about the money out of the mail after a disclosure (draft.rs).
-            Letter::Refund => Some(checked(
-                sale.declined()
-                    .map_or_else(render_refund, |declined| render_declined(declined, sale.gives_money_back())),
-            )),
+            Letter::Refund => Some(checked(sale.declined().map_or_else(
+                || render_refund(session),
+                |declined| render_declined(session, declined, sale.gives_money_back()),
+            ))),
             Letter::Divergence => Some(checked(render_divergence(session, site))),
             Letter::Verdict => self.verdict(entry).await?.map(|cached| {
                 let (rendered, gate) = checked(render(session, &cached, site));

@@ -122,15 +122,21 @@ pub fn render_divergence(session: &SessionId, site: &str) -> Rendered {
 
 /// Renders the mail about an automatic refund.
 #[must_use]
-pub fn render_refund() -> Rendered {
-    Rendered { subject: texts::REFUND_SUBJECT.to_owned(), body: texts::REFUND_BODY.to_owned() }
+pub fn render_refund(session: &SessionId) -> Rendered {
+    let body = texts::REFUND_BODY.replace("{order}", &order(session));
+    Rendered { subject: texts::REFUND_SUBJECT.to_owned(), body }
+}
+
+/// Names the order to a customer who has several, and to us when they write. It is the same at every attempt.
+fn order(session: &SessionId) -> String {
+    format!("Your order's reference is {}.", session.paid_session().reference())
 }
 
 /// Renders the mail about a question that the authority gate declined: sources of help and alternatives. A possible
 /// disclosure of self-harm gets the resources first and nothing about an order; its mail does not wait for the refund, so
 /// `gives_money_back` is whether it may announce it.
 #[must_use]
-pub fn render_declined(declined: &Declined, gives_money_back: bool) -> Rendered {
+pub fn render_declined(session: &SessionId, declined: &Declined, gives_money_back: bool) -> Rendered {
     let list = |heading: &str, lines: &[String]| match lines {
         [] => String::new(),
         lines => format!("{heading}\n- {}\n\n", lines.join("\n- ")),
@@ -146,7 +152,8 @@ pub fn render_declined(declined: &Declined, gives_money_back: bool) -> Rendered 
         let heading =
             if declined.is_incomplete() { "What your question leaves open:" } else { "What you can do instead:" };
         let (helpers, advice) = (list("Who can help:", &helpers), list(heading, &declined.advice));
-        format!("Hi there,\n\n{sentence}\n\n{helpers}{advice}{}\n\n{signature}", texts::DECLINED_REFUND)
+        let refund = format!("{} {}", texts::DECLINED_REFUND, order(session));
+        format!("Hi there,\n\n{sentence}\n\n{helpers}{advice}{refund}\n\n{signature}")
     };
     Rendered { subject: texts::DECLINED_SUBJECT.to_owned(), body }
 }

@@ -51,13 +51,14 @@ fn our_lines() -> Vec<String> {
             Letter::Verdict => continue,
             Letter::SilentDrop => render_silent_drop(),
             Letter::Divergence => render_divergence(&session(), "https://42sisters.ai"),
-            Letter::Refund => render_refund(),
+            Letter::Refund => render_refund(&session()),
         };
         lines.extend(mail.body.lines().map(str::to_owned));
         lines.push(mail.subject);
     }
     for (state, is_crisis) in declined_states() {
-        lines.extend(render_declined(&declined(state, is_crisis), true).body.lines().map(str::to_owned));
+        let mail = render_declined(&session(), &declined(state, is_crisis), true);
+        lines.extend(mail.body.lines().map(str::to_owned));
     }
     lines.push(gates::withheld_line(&session()));
     // Also the mails of the chat, of the Bridge and of the inbox, which other crates compose from these texts.

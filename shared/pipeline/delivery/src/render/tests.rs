@@ -252,7 +252,7 @@ fn declined(state: State, is_crisis: bool) -> Declined {
 
 #[test]
 fn the_mail_of_a_declined_question_says_who_helps() {
-    let mail = render_declined(&declined(State::Blocked, true), true);
+    let mail = render_declined(&session(), &declined(State::Blocked, true), true);
     let expected =
         "I hear that you're going through something really hard. These feelings are serious, and you deserve \
 support right now. Please reach out to one of these. If you're in immediate danger, please call your local emergency \
@@ -267,9 +267,9 @@ Your payment is returned automatically.
 oracle@42sisters.ai
 ";
     assert_eq!((mail.subject.as_str(), mail.body.as_str()), ("About your question to 42 Sisters AI", expected));
-    let disputed = render_declined(&declined(State::Blocked, true), false).body;
+    let disputed = render_declined(&session(), &declined(State::Blocked, true), false).body;
     assert_eq!(disputed, expected.replace("Your payment is returned automatically.\n\n", ""));
-    let mail = render_declined(&declined(State::Blocked, false), true);
+    let mail = render_declined(&session(), &declined(State::Blocked, false), true);
     let expected = "Hi there,
 
 We do not give a verdict on this question, because it could do harm. Please ask a person who knows your whole situation.
@@ -283,12 +283,23 @@ What you can do instead:
 We have refunded your payment in full. You don't have to do anything. The money goes back to the card or account you \
 paid with. Most banks show it within 5 to 10 business days.
 
-If anything about this is unclear, just reply to this email.
+If anything about this is unclear, just reply to this email. Your order's reference is REFERENCE.
 
 — 42 Sisters AI
 oracle@42sisters.ai
 ";
-    assert_eq!(mail.body, expected);
+    assert_eq!(mail.body, expected.replace("REFERENCE", session().reference()));
+}
+
+/// A customer with several orders learns which one was refunded. The follow-up's refund is that of its session.
+#[test]
+fn the_mail_about_a_refund_names_the_order() {
+    let expected = format!("just reply to this email. Your order's reference is {}.\n\n", session().reference());
+    for order in [session(), session().followup()] {
+        let mail = render_refund(&order);
+        assert!(mail.body.contains(&expected) && !mail.body.contains('{'), "{}", mail.body);
+        assert_eq!(gates::before_mail(&mail.subject, &mail.body).outcome(), filter::Outcome::Pass);
+    }
 }
 
 /// Gate 2 would never let a mail go out that it quarantines, and this mail is in no operator's list of held verdicts.
@@ -297,7 +308,7 @@ fn the_texts_of_a_declined_question_pass_gate_2() {
     let emergency = Declined { is_emergency: true, ..declined(State::Blocked, false) };
     let decisions = declined_states().map(|(state, is_crisis)| declined(state, is_crisis));
     for declined in decisions.into_iter().chain([emergency]) {
-        let mail = render_declined(&declined, true);
+        let mail = render_declined(&session(), &declined, true);
         let lines = std::iter::once(mail.subject.as_str()).chain(mail.body.split('\n'));
         assert_eq!(gates::run(gates::Gate::BeforeDelivery, lines).outcome(), filter::Outcome::Pass, "{declined:?}");
     }
