@@ -291,6 +291,12 @@ async fn a_message_that_a_limit_refused_at_once_is_not_sent_by_itself() {
     assert_eq!(browser.text("#message-error").await, "That is a lot at once. Please try again later.");
     assert_eq!(value_of(&browser, "message").await, "Should we?");
     assert_eq!(browser.run("return sessionStorage.getItem('oracle.chat.pending')").await, Value::Null);
+    // What others of the network have used up has a sentence of its own.
+    let full = "window.replies['POST /api/chat/exchanges'] = [429, { code: 'network_full', error: 'Many people.' }]; \
+                return null";
+    browser.run(full).await;
+    browser.click("#send").await;
+    browser.becomes("byId('message-error').textContent", json!("Many people.")).await;
     browser.visit("/chat").await;
     reads(&browser, "GET /api/chat/bridge/messages", 1).await;
     assert_eq!(value_of(&browser, "message").await, "Should we?");

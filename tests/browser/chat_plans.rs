@@ -136,6 +136,22 @@ async fn a_payment_is_confirmed_on_the_way_back() {
     browser.close().await;
 }
 
+/// The customer leaves the payment page: the chat says once that nothing was charged.
+#[tokio::test]
+async fn a_payment_page_that_was_left_is_named() {
+    let browser = Browser::open().await;
+    enter(&browser).await;
+    browser.visit("/chat?canceled=1").await;
+    let sentence = "You left the payment page and nothing was charged.";
+    assert_eq!(browser.text("#canceled").await, sentence);
+    assert_eq!(browser.exact_text("#live").await, sentence);
+    assert_eq!(browser.run("return location.search").await, "");
+    browser.visit("/chat").await;
+    browser.see("#talk").await;
+    assert!(!browser.sees("#canceled").await);
+    browser.close().await;
+}
+
 /// The front page leads to the chat, from its text and from its footer.
 #[tokio::test]
 async fn the_front_page_links_to_the_chat() {

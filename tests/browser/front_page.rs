@@ -140,10 +140,31 @@ async fn the_draft_survives_a_cancelled_payment() {
     browser.click("#cancel").await;
     browser.arrive(&browser.stack.site).await;
     assert!(browser.text("#canceled").await.contains("nothing was charged. Your question is still here."));
+    assert!(!browser.sees("#ordered").await, "nothing was ordered");
     assert_eq!(browser.run("return document.getElementById('query').value").await, question);
     assert_eq!(browser.text("#total").await, "$25.00 CAD");
     browser.look("front-cancelled").await;
     browser.close().await;
+}
+
+/// A script that cannot run to its end, as in an old browser, leaves the sentence that says what to do.
+#[tokio::test]
+async fn a_page_whose_script_fails_says_what_to_do() {
+    let browser = Browser::open().await;
+    for path in ["/", "/oracle/result?session_id=cs_test_old_browser", "/chat"] {
+        browser.visit(path).await;
+        assert!(!browser.sees("#fallback").await, "{path}");
+    }
+    browser.before_every_page("document.getElementById = () => { throw new TypeError('old'); };").await;
+    for (path, sentence) in [
+        ("/", "This form needs a current browser"),
+        ("/oracle/result?session_id=cs_test_old_browser", "Your verdict also comes by email"),
+        ("/chat", "The chat needs a current browser"),
+    ] {
+        browser.visit(path).await;
+        assert!(browser.text("#fallback").await.contains(sentence), "{path}");
+    }
+    // The console contains the scripts' own errors, so this test does not require an empty console.
 }
 
 /// Where there is no draft, as when storage is off, the page does not promise one.

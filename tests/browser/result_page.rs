@@ -261,12 +261,17 @@ async fn a_verdict_removes_only_the_draft_of_its_own_order() {
         browser.see("#result").await;
         browser.visit("/").await;
         assert_eq!(browser.run("return byId('query').value").await, left, "{ordered}");
+        // A question that went to the payment page is not offered again without the way to its own page.
+        assert_eq!(browser.sees("#ordered").await, !left.is_empty(), "{ordered}");
     }
+    let link = "return byId('ordered-link').getAttribute('href')";
+    assert_eq!(browser.run(link).await, "/oracle/result?session_id=cs_test_second");
     // What is written after the order is not what was ordered.
     browser.type_into("#query", " Or none?").await;
     browser.visit_result("cs_test_second").await;
     browser.see("#result").await;
     browser.visit("/").await;
     assert_eq!(browser.run("return byId('query').value").await, "And the next one? Or none?");
+    assert!(!browser.sees("#ordered").await, "another question was not ordered");
     browser.close().await;
 }

@@ -186,7 +186,10 @@ fn who_has_not_paid_gets_nothing_and_who_is_not_there_is_not_found() {
     assert!(sim.world.state().prompts.is_empty() && sim.world.state().cache.is_empty());
     assert_eq!(sim.sale().not_paid(), Some(domain::sale::NotPaid::Unpaid), "a human knows, and nobody chases it");
     assert_eq!(sim.page().unwrap().status(), 402);
+    // Stripe does not know the session of a sale that the store has: the key is one of another account.
     sim.world.state().sessions.clear();
+    let reply = sim.page().unwrap();
+    assert_eq!((reply.status(), reply.header_value("retry-after").is_some()), (503, true));
     sim.world.state().sales.clear();
     let reply = sim.page().unwrap();
     assert_eq!((reply.status(), &body(&reply)["code"]), (404, &"not_found".into()));

@@ -9,6 +9,10 @@ use runtime::http::{Reply, Request};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
+/// What a customer reads whose network has used up its free exchanges for the day.
+const NETWORK_FULL: &str = "Many people use your network today, and its free exchanges are used. Please try again \
+    tomorrow or from another network, or write to oracle@42sisters.ai.";
+
 pub(crate) fn not_found() -> Reply {
     Reply::error(404, "not_found", "There is nothing at this address.")
 }
@@ -105,4 +109,11 @@ pub(crate) fn erased() -> Reply {
 pub(crate) fn too_many(wait: Duration) -> Reply {
     let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
     Reply::error(429, "too_many", "That is a lot at once. Please try again later.").header("retry-after", seconds)
+}
+
+/// The free exchanges of a network are used up for the day. Many people may share it, so this one need not have written
+/// anything.
+pub(crate) fn network_full(wait: Duration) -> Reply {
+    let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
+    Reply::error(429, "network_full", NETWORK_FULL).header("retry-after", seconds)
 }

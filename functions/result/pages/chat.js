@@ -105,8 +105,10 @@
     }
     if (isBusy(byId("email-send"))) return;
     busy(byId("email-send"), true);
+    say("Sending the link.");
     const { status } = await call("POST", "/api/chat/login", { email });
     busy(byId("email-send"), false);
+    say("");
     if (status === 202) {
       byId("sent-to").textContent = email;
       show("sent");
@@ -123,7 +125,7 @@
   // Takes off the page what was said by and to the person who was signed in, and the address where they pay.
   const clearCustomer = () => {
     say("");
-    byId("thread").replaceChildren();
+    setChildren(byId("thread"));
     clearBridge();
     paymentPage = null;
     refuse("");
@@ -441,7 +443,7 @@
         // The sentence is the one of a sale; a message is counted, not charged.
         refuse(answer.error.replace("Nothing was charged.", "Nothing was counted."), advice(answer));
         byId("message").focus();
-      } else if (status === 429) refuse("That is a lot at once. Please try again later.");
+      } else if (status === 429) refuse(answer.code === "network_full" ? answer.error : "That is a lot at once. Please try again later.");
       else if (status === 410) refuse("This message was erased with your memory.");
       else if (status === 400) refuse(UNREADABLE);
       else if (!isSettled) refuse("This message could not be answered yet. Please send it again: it counts once.");
@@ -477,7 +479,7 @@
     if (byId("message").value === "" && !isBusy(byId("send"))) pending(null);
   });
   byId("message").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("say").requestSubmit();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("send").click();
   });
   byId("say").addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -563,7 +565,7 @@
     looks += 1;
     agreement = null;
     byId("bridge-text").textContent = offered;
-    byId("bridge-thread").replaceChildren();
+    setChildren(byId("bridge-thread"));
     for (const id of ["bridge-begin", "agreement", "bridge-thread", "bridge-say", "bridge-keep"]) byId(id).hidden = true;
   };
   const readBridge = async () => {
@@ -583,7 +585,7 @@
     // Shown text is left alone: readers keep their place in it, and screen readers say only what is new.
     const shown = [...byId("bridge-thread").children].map(({ id }) => id);
     const isKept = shown.every((id, place) => id === `bridge-${messages[place]?.id}`);
-    if (!isKept) byId("bridge-thread").replaceChildren();
+    if (!isKept) setChildren(byId("bridge-thread"));
     messages.slice(isKept ? shown.length : 0).forEach(bridgeEntry);
     byId("bridge-thread").hidden = messages.length === 0;
     byId("bridge-keep").hidden = bridge.answer.state === "offered";
@@ -741,7 +743,7 @@
       return tellEmpty();
     }
     byId("earlier").hidden = !answer.earlier;
-    byId("thread").replaceChildren();
+    setChildren(byId("thread"));
     const others = answer.events.filter(({ key }) => repeated === undefined || key !== repeated);
     const turns = others.map(({ payload }) => payload).filter((payload) => payload?.kind === "EXCHANGE");
     for (const { payload } of turns) {
@@ -800,7 +802,7 @@
     pending(null);
     closeBox("");
     clearBridge();
-    byId("thread").replaceChildren();
+    setChildren(byId("thread"));
     byId("earlier").hidden = true;
     byId("unread").hidden = true;
     tellEmpty();
@@ -849,6 +851,8 @@
 
   // The token of the link that was opened, until it is used or refused.
   let token = null;
+  // Whether the customer comes back from a payment page that they left, until the page says so.
+  let isCanceled = false;
   const begin = async () => {
     const address = new URL(location.href);
     const isOnPage = states.some((name) => !byId(name).hidden);
@@ -857,6 +861,11 @@
       token = address.searchParams.get("token");
       // The link is then neither in the address nor in the history.
       address.searchParams.delete("token");
+      history.replaceState(null, "", address);
+    }
+    if (address.searchParams.has("canceled")) {
+      isCanceled = true;
+      address.searchParams.delete("canceled");
       history.replaceState(null, "", address);
     }
     const isLink = token !== null;
@@ -881,6 +890,9 @@
       restore(waiting?.text ?? "");
       await recall(waiting?.id);
       show("talk", isLink || isOnPage);
+      byId("canceled").hidden = !isCanceled;
+      if (isCanceled) say(byId("canceled").textContent);
+      isCanceled = false;
       const isFree = answer.plan === "free";
       if (returned() && isFree) confirm();
       else if (returned()) confirmed();
@@ -903,4 +915,6 @@
   };
   byId("broken-again").addEventListener("click", begin);
   begin();
+  // Last: it stays where the script cannot run to its end, as in an old browser.
+  byId("fallback").hidden = true;
 }

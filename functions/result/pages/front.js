@@ -3,6 +3,7 @@
 {
   const MAX_CHARACTERS = 20000;
   const DRAFT = "oracle.draft";
+  const SESSION_ID = /^cs_[A-Za-z0-9_-]{1,252}$/;
   const CONNECTION_ERROR = "We could not reach the payment page. Nothing was charged. Please try again.";
 
   const form = byId("ask");
@@ -40,6 +41,19 @@
     } catch {
       return undefined;
     }
+  };
+
+  // The draft went to the payment page. The customer may have paid, and nothing else here would tell them so.
+  const showOrdered = () => {
+    let ordered;
+    try {
+      ({ ordered } = JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}"));
+    } catch {
+      // Storage may be switched off; then nothing is known of an order.
+    }
+    const isKnown = typeof ordered === "string" && SESSION_ID.test(ordered);
+    byId("ordered").hidden = !isKnown;
+    if (isKnown) byId("ordered-link").href = `/oracle/result?session_id=${encodeURIComponent(ordered)}`;
   };
 
   // ---- the counter and the total ----
@@ -151,6 +165,7 @@
     busy = value;
     submit.setAttribute("aria-disabled", String(value));
     form.setAttribute("aria-busy", String(value));
+    byId("live").textContent = value ? "Opening the payment page." : "";
   };
 
   const paymentUrl = (text) => {
@@ -188,12 +203,12 @@
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (busy) return;
-    clearErrors();
-    if (query.value.trim() === "") return showError("query", "Please write your question first.");
-    if (characters(query.value) > MAX_CHARACTERS) return showError("query", "Please shorten your question.");
-    if (!selectedTier()) return showError("tier", "Please choose one of the three.");
-    setBusy(true);
     try {
+      clearErrors();
+      if (query.value.trim() === "") return showError("query", "Please write your question first.");
+      if (characters(query.value) > MAX_CHARACTERS) return showError("query", "Please shorten your question.");
+      if (!selectedTier()) return showError("tier", "Please choose one of the three.");
+      setBusy(true);
       await order();
     } catch {
       setBusy(false);
@@ -217,8 +232,9 @@
     saveDraft();
   });
   // The browser's Back button may bring the page back as it was left: waiting.
-  addEventListener("pageshow", () => {
+  addEventListener("pageshow", (event) => {
     setBusy(false);
+    if (event.persisted) showOrdered();
     if (!byId("with-notice").hidden) showStep("offer");
   });
 
@@ -230,7 +246,9 @@
     byId("canceled").hidden = false;
     byId("canceled-kept").hidden = query.value === "";
     history.replaceState(null, "", location.pathname);
-  }
+  } else showOrdered();
   showCount();
   showTotal();
+  // Last: it stays where the script cannot run to its end, as in an old browser.
+  byId("fallback").hidden = true;
 }

@@ -4,6 +4,12 @@
 // Every text is inserted with textContent; the pages' policies allow nothing else.
 const byId = (id) => document.getElementById(id);
 
+// As `replaceChildren`, which the browsers of some phones in use lack.
+const setChildren = (element, ...nodes) => {
+  element.textContent = "";
+  element.append(...nodes);
+};
+
 // Ends a request that hangs, as after a change of the network; its page then does what it does without a connection. The
 // gateway answers within 29 seconds. Undefined in old browsers, which wait.
 const timeLimit = () => AbortSignal.timeout?.(35_000);
@@ -17,7 +23,7 @@ const sendable = (text) => text
 
 // Fills a list with lines, which are texts or elements.
 const fillList = (id, lines) => {
-  byId(id).replaceChildren(...lines.map((line) => {
+  setChildren(byId(id), ...lines.map((line) => {
     const item = document.createElement("li");
     item.append(line);
     return item;

@@ -202,7 +202,7 @@
 
   const showDimensions = (root, breakdown) => {
     const list = part(root, "dimensions");
-    list.replaceChildren();
+    setChildren(list);
     for (const [name, asks] of Object.entries(DIMENSIONS)) {
       const dimension = breakdown?.[name];
       if (!dimension) continue;
@@ -223,7 +223,7 @@
     setPart(root, "next-step", strategy.next_step);
     setPart(root, "alternative", strategy.alternative);
     const tests = Array.isArray(strategy.tests) ? strategy.tests : [];
-    part(root, "tests").replaceChildren(...tests.map((test) => {
+    setChildren(part(root, "tests"), ...tests.map((test) => {
       const item = document.createElement("li");
       item.className = "prose";
       item.textContent = test;
@@ -272,7 +272,7 @@
     if (isLeft) (byId("follow-up").hidden ? byId("result").querySelector("h1") : byId("follow-up-state")).focus();
     if (!followup) return;
     fill(followUpArticle, "Strategy Session, follow-up", followup);
-    place.replaceChildren(followUpArticle);
+    setChildren(place, followUpArticle);
   };
 
   const showReply = (reply) => {
@@ -408,10 +408,14 @@
 
   // ---- the follow-up ----
 
+  const SENDING = "Sending your follow-up.";
   let sending = false;
   const setSending = (value) => {
     sending = value;
     byId("follow-up-send").setAttribute("aria-disabled", String(value));
+    if (value) setText("live", SENDING);
+    // What the page said since then stays.
+    else if (byId("live").textContent === SENDING) setText("live", "");
   };
   const showFollowUpError = (sentence, lines) => {
     setText("follow-up-error", sentence);
@@ -498,4 +502,6 @@
   byId("pending").hidden = false;
   if (sessionId) ask();
   else showProblem(404, "This address has no order in it. Please open the link from your verdict email again.");
+  // Last: it stays where the script cannot run to its end, as in an old browser.
+  byId("fallback").hidden = true;
 }

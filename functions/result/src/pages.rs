@@ -245,6 +245,45 @@ mod tests {
         }
     }
 
+    /// What a page says where its script does not run, or not to its end, is hidden by the script's last statement.
+    #[test]
+    fn a_page_whose_script_does_not_run_says_what_to_do() {
+        for (name, page) in [("front", front()), ("result", result()), ("chat", chat())] {
+            let markup = markup(page);
+            let (_, fallback) = markup.split_once(" id=\"fallback\">").expect(name);
+            let text = visible_text(fallback.split_once("\n\n").map_or(fallback, |(first, _)| first));
+            assert!(text.contains("browser") && text.contains("oracle@42sisters.ai"), "{name}: {text}");
+            let script = element(&page.html, "script").unwrap_or_default();
+            assert!(script.trim_end().ends_with("byId(\"fallback\").hidden = true;\n}"), "{name}");
+        }
+    }
+
+    /// Phones that get no new browser are in use for years: the scripts do without what theirs lacks.
+    #[test]
+    fn scripts_need_nothing_that_five_year_old_browsers_lack() {
+        for (name, page) in pages() {
+            let script = element(&page.html, "script").unwrap_or_default();
+            for missing in [
+                ".replaceChildren(",
+                ".requestSubmit(",
+                ".at(",
+                ".replaceAll(",
+                ".findLast(",
+                ".toSorted(",
+                "structuredClone(",
+                "Object.hasOwn(",
+                "AbortSignal.timeout(",
+                "||=",
+                "&&=",
+                "??=",
+                "(?<=",
+                "(?<!",
+            ] {
+                assert!(!script.contains(missing), "{name}: {missing}");
+            }
+        }
+    }
+
     #[test]
     fn the_front_page_sells_the_tiers_at_their_prices() {
         let html = &front().html;

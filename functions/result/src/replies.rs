@@ -67,8 +67,10 @@ pub(crate) fn in_review(sale: &Sale) -> Shown {
 /// The reply for an unpaid session.
 pub(crate) fn unpaid(why: &Unpaid) -> Shown {
     let reply = match why {
+        // The page asks again: the customer may pay in another tab.
         Unpaid::Open(address) => {
             Reply::json(402, &json!({ "error": texts::NOT_PAID_YET, "code": "unpaid", "payment_url": address }))
+                .header("retry-after", "20")
         }
         // The page asks again: the customer can do nothing but wait.
         Unpaid::InProcess => {
@@ -218,6 +220,20 @@ mod tests {
             assert!(described.is_object(), "{} {}", reply.status(), reply.body());
             let has_wait = described["headers"]["Retry-After"].is_object();
             assert!(has_wait || reply.header_value("retry-after").is_none(), "{} {}", reply.status(), reply.body());
+        }
+    }
+
+    /// A page whose answer may still change asks again; the others wait for their reader.
+    #[test]
+    fn the_page_asks_again_where_a_payment_may_still_come() {
+        for (why, asks_again) in [
+            (Unpaid::Open("https://pay.example".to_owned()), true),
+            (Unpaid::InProcess, true),
+            (Unpaid::Free, false),
+            (Unpaid::Closed, false),
+        ] {
+            let reply = unpaid(&why).into_reply();
+            assert_eq!(reply.header_value("retry-after").is_some(), asks_again, "{why:?}");
         }
     }
 

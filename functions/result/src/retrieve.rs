@@ -361,7 +361,7 @@ impl Retrieval<'_> {
         match self.ports.payments.session(&self.session_id.paid_session()).await {
             Ok(session) if sale.value.is_covered_by(&session) => self.order_paid(Some(sale), &session).await,
             Ok(session) => self.unpaid(session),
-            Err(PaymentError::NotFound) => replies::not_found().into(),
+            // Also for "not found": the store has this sale, so the key is one of another account or mode.
             Err(error) => self.stripe_failed(&error),
         }
     }

@@ -28,6 +28,19 @@ fn an_offer_without_stripe_is_the_one_of_the_page() {
     }
 }
 
+/// Others of the customer's network may have used up its free exchanges: the reply says so, and when they come back.
+#[test]
+fn a_network_without_free_exchanges_has_a_reply_of_its_own() {
+    let (world, cookie) = customer();
+    let settings = Settings { per_network: 1, ..settings() };
+    let ask = |n| run(handle(ports(&world), &settings, asking(n, QUESTION, &cookie))).unwrap();
+    assert_eq!(ask(1).status(), 200);
+    let refused = ask(2);
+    assert_eq!(code(&refused), (429, "network_full".to_owned()));
+    assert!(refused.header_value("retry-after").is_some());
+    assert_eq!(ask(1).status(), 200, "an answered message gets its reply again");
+}
+
 /// Messages and pages cost nothing, and Stripe's limit is everybody's: one subscriber causes few calls an hour.
 #[test]
 fn one_subscriber_causes_few_calls_to_stripe_within_an_hour() {
