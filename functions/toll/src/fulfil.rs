@@ -53,7 +53,10 @@ impl PaidRequest<'_> {
             }
             Change::recorded(records, true)
         };
-        let (purchase, kept) = journal.commit(purchase, keep).await?.unsettled();
+        // A transfer is settled already: no commit of a settlement follows.
+        let is_settling =
+            |purchase: &Purchase, kept: &bool| *kept && matches!(purchase.stage(), Stage::Settling { .. });
+        let (purchase, kept) = journal.commit(purchase, keep).await?.settle_unless(is_settling).await;
         if kept { self.settle(purchase).await } else { Ok(reply::in_progress()) }
     }
 

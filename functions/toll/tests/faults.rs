@@ -164,6 +164,15 @@ fn an_agent_that_never_comes_back_and_a_schedule_that_fails() {
     }
 }
 
+/// A sale of a transfer has no settlement that would save the emptied outbox: the schedule would publish its record again.
+#[test]
+fn a_faultless_direct_sale_leaves_nothing_to_the_schedule() {
+    let world = transferred(50_000);
+    assert_eq!(show(&world, "/query", TRANSACTION).status(), 200);
+    let found = purchase(&world).unwrap();
+    assert!(found.trail().is_published() && found.next().is_none(), "{found:?}");
+}
+
 /// A sale of a transfer leaves the schedule's list with its last write, and its record may still wait then.
 #[test]
 fn the_record_of_a_direct_sale_is_published_without_its_payer() {
