@@ -10,6 +10,7 @@ mod description;
 mod events;
 mod faults;
 mod filtering;
+mod fixed_texts;
 mod followup;
 mod front_door;
 mod golden;
