@@ -118,6 +118,41 @@ fn a_store_that_does_not_answer_leaves_time_to_say_so() {
     }
 }
 
+/// All calls of one order and the waits between them end before the function does, with the largest parameters, too: a
+/// function that is ended records no failure, and the sale waits for its lease.
+fn model_calls_are_bounded(template: &Template) -> Vec<String> {
+    // The longest wait between two calls (functions/verdict/src/settings.rs).
+    const LONGEST_WAIT_MS: u64 = 8_000;
+    let properties = &template.resource("VerdictFunction")["Properties"];
+    let most = |name: &str| {
+        let value = &properties["Environment"]["Variables"][name];
+        let parameter = &template.section("Parameters")[target(value).unwrap_or_default()];
+        number(value).or_else(|| number(&parameter["MaxValue"]))
+    };
+    let figures = (most("GEMINI_MAX_RETRIES"), most("GEMINI_CALL_TIMEOUT_MS"), most("GEMINI_BACKOFF_BASE_MS"));
+    let (Some(calls), Some(call), Some(base)) = figures else {
+        return vec![format!("VerdictFunction: a figure of the model's calls has no limit: {figures:?}")];
+    };
+    let waits: u64 = (1..calls).map(|place| (base * place).min(LONGEST_WAIT_MS)).sum();
+    let limit = number(&properties["Timeout"]).unwrap_or(0) * 1_000;
+    if calls * call + waits < limit {
+        return Vec::new();
+    }
+    vec![format!("VerdictFunction: {calls} calls and their waits take {} ms of {limit}", calls * call + waits)]
+}
+
+#[test]
+fn a_model_that_does_not_answer_leaves_time_to_record_it() {
+    let rule = model_calls_are_bounded;
+    assert_rule(
+        rule,
+        change("VerdictFunction", "Timeout", 170),
+        "VerdictFunction: 3 calls and their waits take 178000 ms",
+    );
+    assert_rule(rule, set("/Parameters/GeminiCallTimeoutMs/MaxValue", json!(56_000)), "181000 ms of 180000");
+    assert_rule(rule, set("/Parameters/GeminiMaxRetries/MaxValue", json!(4)), "4 calls");
+}
+
 #[test]
 fn every_output_that_others_rely_on_is_there() {
     let template = Template::load();

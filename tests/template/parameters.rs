@@ -90,6 +90,48 @@ fn a_new_accounts_quota_is_enough() {
     assert_rule(rule, set("/Parameters/OrdersConcurrency/MinValue", json!(5)), "at least 13 executions");
 }
 
+/// The figures that a deployment has without its operator's doing, and where they are from. The code's own defaults never
+/// apply, because every variable is set.
+const SPECIFIED: [(&str, u64, &str); 11] = [
+    ("GeminiCallTimeoutMs", 45_000, "Gemini Timeout, invariant 1"),
+    ("GeminiMaxRetries", 3, "Gemini Timeout, invariant 2"),
+    ("GeminiBackoffBaseMs", 1_000, "Gemini Timeout, invariant 3"),
+    ("CacheConnectTimeoutMs", 2_000, "Cache Alert, inputs 4"),
+    ("CacheRetryCount", 3, "Cache Alert, inputs 4"),
+    ("CacheRetryDelayMs", 500, "Cache Alert, inputs 4"),
+    ("AlertSuppressionSeconds", 60, "Cache Alert, invariant 6"),
+    ("CacheHealthCheckIntervalS", 60, "Cache Health, inputs 4"),
+    ("CacheEntryCountWarn", 10_000, "Cache Health, inputs 4"),
+    ("CacheEntryCountCritical", 50_000, "Cache Health, inputs 4"),
+    ("CacheConsecutiveFailCritical", 2, "Cache Health, inputs 4"),
+];
+
+fn defaults_are_the_specs(template: &Template) -> Vec<String> {
+    let default = |name: &str| number(&template.section("Parameters")[name]["Default"]);
+    let other = SPECIFIED.into_iter().filter(|(name, figure, _)| default(name) != Some(*figure));
+    let mut found: Vec<_> = other
+        .map(|(name, figure, rule)| format!("{name} is {:?} by default, not {figure} ({rule})", default(name)))
+        .collect();
+    let interval = &template.section("Parameters")["CacheHealthCheckIntervalS"];
+    if (number(&interval["MinValue"]), number(&interval["MaxValue"])) != (Some(30), Some(3_600)) {
+        found.push("CacheHealthCheckIntervalS: an interval outside 30 to 3600 seconds is accepted".to_owned());
+    }
+    found
+}
+
+#[test]
+fn a_deployment_has_the_specs_figures() {
+    let rule = defaults_are_the_specs;
+    for (name, figure, _) in SPECIFIED {
+        let mistake = set(&format!("/Parameters/{name}/Default"), json!(figure + 1));
+        assert_rule(rule, mistake, &format!("{name} is Some({}) by default, not {figure}", figure + 1));
+    }
+    for end in ["MinValue", "MaxValue"] {
+        let mistake = set(&format!("/Parameters/CacheHealthCheckIntervalS/{end}"), json!(1));
+        assert_rule(rule, mistake, "an interval outside 30 to 3600 seconds");
+    }
+}
+
 /// A stack with default parameters must not alert operators without a reason, and must not cost more than necessary.
 fn defaults_are_quiet(template: &Template) -> Vec<String> {
     let mut found = Vec::new();
