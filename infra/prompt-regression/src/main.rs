@@ -163,6 +163,7 @@ async fn measure(arguments: &Arguments) -> Result<bool, RegressionError> {
         std::fs::write(&arguments.baseline, text + "\n").map_err(|error| failed(error.into()))?;
     }
     let accepted_for = baseline.accepted_for(&measured.prompt);
+    let stale = baseline.stale(&measured.prompt, &measured.list_version);
     let report = Report {
         accepted: accepted.as_ref(),
         measured: &measured,
@@ -170,6 +171,7 @@ async fn measure(arguments: &Arguments) -> Result<bool, RegressionError> {
         judgement,
         unacceptable: unacceptable.as_deref(),
         accepted_for: &accepted_for,
+        stale: &stale,
     };
     if arguments.json {
         println!("{}", report.json())
@@ -182,12 +184,37 @@ async fn measure(arguments: &Arguments) -> Result<bool, RegressionError> {
 
 fn report_unchanged(arguments: &Arguments, prompt: &str, baseline: &Baseline) {
     let accepted_for = baseline.accepted_for(prompt);
+    let stale = baseline.stale(prompt, Filter::embedded().list_version());
     if arguments.json {
-        println!("{}", json!({ "judgement": "unchanged", "prompt": prompt, "accepted_for": accepted_for }));
+        let report = json!({
+            "judgement": "unchanged",
+            "prompt": prompt,
+            "accepted_for": accepted_for,
+            "stale": names(&stale),
+        });
+        println!("{report}");
     } else {
         println!("the prompts are those that the baseline was measured with");
-        print!("{}", accepted_words(&accepted_for));
+        print!("{}{}", accepted_words(&accepted_for), stale_words(&stale));
     }
+}
+
+/// The models of these measurements.
+fn names(measured: &[&Measured]) -> Vec<String> {
+    let name = |one: &&Measured| Accepted { model: &one.model, served_by: one.served_by }.name();
+    measured.iter().map(name).collect()
+}
+
+/// Warns of each accepted measurement that says nothing about these prompts with this block list.
+fn stale_words(stale: &[&Measured]) -> String {
+    let lines = names(stale).into_iter().zip(stale).map(|(name, old)| {
+        let Measured { date, list_version, .. } = old;
+        format!(
+            "WARNING: the accepted measurement of {name} ({date}, block list {list_version}) is of other prompts or \
+             another block list: run this with --accept\n"
+        )
+    });
+    lines.collect()
 }
 
 /// Names the models that the prompts are accepted for. Warns if no real model is among them, because the sandbox's
@@ -299,6 +326,8 @@ struct Report<'a> {
     /// The reason why the measurement cannot become the baseline.
     unacceptable: Option<&'a str>,
     accepted_for: &'a [Accepted<'a>],
+    /// The accepted measurements of other prompts or with another block list.
+    stale: &'a [&'a Measured],
 }
 
 impl Report<'_> {
@@ -311,6 +340,7 @@ impl Report<'_> {
             "terms": self.terms,
             "not_accepted": self.unacceptable,
             "accepted_for": self.accepted_for,
+            "stale": names(self.stale),
         })
     }
 
@@ -338,6 +368,7 @@ impl Report<'_> {
             text.push_str(&format!("NOT ACCEPTED: {why}\n"));
         }
         text.push_str(&accepted_words(self.accepted_for));
+        text.push_str(&stale_words(self.stale));
         text
     }
 }
@@ -366,6 +397,23 @@ mod tests {
             let text = accepted_words(&accepted);
             assert!(text.starts_with(&format!("these prompts are accepted for: {names}\nWARNING: ")), "{text}");
         }
+    }
+
+    #[test]
+    fn a_measurement_of_other_prompts_is_named() {
+        let old = Measured {
+            model: "m".to_owned(),
+            served_by: ServedBy::LookAlike,
+            prompt: "older".to_owned(),
+            list_version: "l".to_owned(),
+            date: "2026-11-22".to_owned(),
+            runs: 50,
+            contaminated: 0,
+            approved: 50,
+        };
+        assert_eq!(stale_words(&[]), "");
+        let words = stale_words(&[&old]);
+        assert!(words.starts_with("WARNING: the accepted measurement of m (look-alike) (2026-11-22, "), "{words}");
     }
 
     #[test]

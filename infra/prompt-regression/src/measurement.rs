@@ -105,6 +105,12 @@ impl Baseline {
         with_these.map(|accepted| Accepted { model: &accepted.model, served_by: accepted.served_by }).collect()
     }
 
+    /// The accepted measurements of other prompts, or with another block list.
+    pub(crate) fn stale(&self, prompt: &str, list_version: &str) -> Vec<&Measured> {
+        let is_current = |accepted: &&Measured| accepted.prompt == prompt && accepted.list_version == list_version;
+        self.0.iter().filter(|accepted| !is_current(accepted)).collect()
+    }
+
     /// Accepts a measurement and removes the previous one of the same model and service.
     pub(crate) fn accept(&mut self, measured: Measured) {
         self.0.retain(|accepted| !accepted.is_of(&measured.model, measured.served_by));
@@ -209,6 +215,9 @@ mod tests {
         baseline.accept(Measured { served_by: ServedBy::Gemini, prompt: "older".to_owned(), ..measured(50, 0) });
         assert_eq!(baseline.accepted_for("p"), [Accepted { model: "m", served_by: ServedBy::LookAlike }]);
         assert_eq!(baseline.accepted_for("q"), []);
+        let stale = |prompt, list| baseline.stale(prompt, list).iter().map(|old| old.served_by).collect::<Vec<_>>();
+        assert_eq!(stale("p", "l"), [ServedBy::Gemini]);
+        assert_eq!(stale("p", "newer").len(), 2);
     }
 
     #[test]

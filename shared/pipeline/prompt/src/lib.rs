@@ -98,11 +98,16 @@ const fn ordinary_reply_bytes(tier: Tier) -> usize {
     }
 }
 
-/// The version of all tiers' prompts together: it changes when any of them does.
+/// The version of all prompts of verdicts together: it changes when any of them does.
 #[must_use]
 pub fn all_versions() -> String {
-    let versions: Vec<String> = Tier::ALL.into_iter().map(version).collect();
-    digest_of(&versions.join("\n"))
+    digest_of(&versions().join("\n"))
+}
+
+/// The version of every prompt that a verdict can be made with.
+fn versions() -> Vec<String> {
+    let of = |tier| [version(tier), referenced_version(tier), corrected_version(&version(tier))];
+    Tier::ALL.into_iter().flat_map(of).chain([followup_version()]).collect()
 }
 
 /// The version of the prompt, as the audit log names it: SHA-256 of everything but the question.
@@ -214,6 +219,18 @@ mod tests {
             let content: Value = serde_json::from_str(&prompt.content).unwrap();
             assert_eq!(content, json!({ "submission": text }), "one field, nothing beside it");
         }
+    }
+
+    /// Content filter, GAP-H: a change of any of them is measured.
+    #[test]
+    fn the_version_of_all_prompts_covers_each() {
+        let all = versions();
+        for tier in Tier::ALL {
+            for one in [version(tier), referenced_version(tier), corrected_version(&version(tier))] {
+                assert_eq!(all.iter().filter(|version| **version == one).count(), 1, "{tier:?}");
+            }
+        }
+        assert!(all.contains(&followup_version()));
     }
 
     /// A model that is too slow for an ordinary reply must count as one, also if the reply is among the longest.
