@@ -227,6 +227,8 @@ fn a_significant_divergence_is_mailed_once_and_a_minor_one_is_recorded_and_annou
             let (_, note) = &state.sent[1];
             assert_eq!(note.subject, "A note about your 42 Sisters AI Verdict");
             assert!(note.body.contains("NOTE: Due to a technical condition, the verdict on your results page may"));
+            let checked = domain::Timestamp::parse(check["timestamp"].as_str().unwrap()).unwrap();
+            assert!(state.mail_calls.last().unwrap().1 - checked.as_millis() < 60_000, "within a minute");
         }
     }
 }

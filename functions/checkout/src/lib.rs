@@ -4,5 +4,5 @@ mod gate;
 mod purchase;
 mod record;
 
-pub use purchase::{MAX_BODY_BYTES, Ports, codes, handle};
+pub use purchase::{Ports, codes, handle};
 pub use record::{Records, STREAMS};

@@ -14,7 +14,7 @@ use runtime::{
 use serde_json::{Map, Value, json};
 
 /// The largest body that is read: 20,000 characters fit in, each in its longest escaped form.
-pub const MAX_BODY_BYTES: usize = 256 * 1024;
+const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// The ports that the function uses.
 #[derive(Clone, Copy)]

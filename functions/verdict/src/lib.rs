@@ -7,5 +7,4 @@ mod handle;
 mod settings;
 
 pub use fulfil::{Ports, Settings};
-pub use generation::Policy;
 pub use handle::handle;

@@ -4,4 +4,4 @@
 
 mod receive;
 
-pub use receive::{MAX_BODY_BYTES, Ports, handle};
+pub use receive::{Ports, handle};

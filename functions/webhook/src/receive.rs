@@ -19,7 +19,7 @@ use stripe::{
 };
 
 /// The largest body that is read.
-pub const MAX_BODY_BYTES: usize = 256 * 1024;
+const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// The ports that the webhook uses.
 #[derive(Clone, Copy)]
