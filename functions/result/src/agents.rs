@@ -13,10 +13,15 @@ const EXAMPLES: [(&str, &str); 3] = [
 /// The site's address in the examples.
 const EXAMPLE_SITE: &str = "https://oracle.example";
 
-/// The page (`GET /agents`): prices, the steps of a purchase, and three examples for this site.
-pub(crate) fn page(site: &str) -> Page {
+/// The page (`GET /agents`): prices, the steps of a purchase, and three examples for this site. `sells_on` is the network
+/// on which USDC is accepted; without one the page says that nothing is sold.
+pub(crate) fn page(site: &str, sells_on: Option<&str>) -> Page {
+    let Some(network) = sells_on else {
+        return assemble(include_str!("../pages/agents/closed.html"), None, Frame::Narrow);
+    };
     let offers: Vec<String> = Offer::ALL.into_iter().map(row).collect();
     let filled = include_str!("../pages/agents.html").replace("{{offers}}", &offers.join("\n"));
+    let filled = filled.replace("{{network}}", &escaped(network));
     let filled = EXAMPLES.into_iter().fold(filled, |page, (place, example)| {
         page.replace(place, &escaped(example.trim_end().replace(EXAMPLE_SITE, site).as_str()))
     });
@@ -51,7 +56,10 @@ fn escaped(text: &str) -> String {
 }
 
 /// `GET /llms.txt` (llmstxt.org): a short version for models.
-pub(crate) fn llms_txt(site: &str) -> String {
+pub(crate) fn llms_txt(site: &str, sells_on: Option<&str>) -> String {
+    let Some(network) = sells_on else {
+        return include_str!("../pages/agents/closed.txt").replace(EXAMPLE_SITE, site);
+    };
     let offer = |offer: Offer| {
         format!(
             "- `POST {site}{}`, {} USDC, up to {} characters: {}\n",
@@ -62,7 +70,8 @@ pub(crate) fn llms_txt(site: &str) -> String {
         )
     };
     let offers: String = Offer::ALL.into_iter().map(offer).collect();
-    include_str!("../pages/agents/llms.txt").replace("{{offers}}\n", &offers).replace(EXAMPLE_SITE, site)
+    let text = include_str!("../pages/agents/llms.txt").replace("{{network}}", network);
+    text.replace("{{offers}}\n", &offers).replace(EXAMPLE_SITE, site)
 }
 
 #[cfg(test)]
@@ -73,7 +82,8 @@ mod tests {
 
     #[test]
     fn the_page_names_every_offer_with_its_price_and_this_site() {
-        let html = page(SITE).html;
+        let html = page(SITE, Some("Base")).html;
+        assert!(html.contains("pays for it in USDC on Base, over x402"));
         for (path, price) in
             [("/query", "0.05"), ("/query/full", "0.25"), ("/query/premium", "1.00"), ("/analyze", "0.25")]
         {
@@ -88,12 +98,22 @@ mod tests {
 
     #[test]
     fn a_model_reads_the_same_offers() {
-        let text = llms_txt(SITE);
+        let text = llms_txt(SITE, Some("Base"));
         assert!(text.starts_with("# Oracle by 42 Sisters AI\n\n> "));
         assert_eq!(text.lines().filter(|line| line.starts_with("- `POST https://verdicts.example/")).count(), 4);
         assert!(text.contains("/analyze`, 0.25 USDC, up to 20,000 characters: "));
         assert!(!text.contains("oracle.example") && !text.contains("{{"));
         assert_eq!(filter::Filter::embedded().check(&text).outcome, filter::Outcome::Pass);
+    }
+
+    /// Without a recipient every call of an offer is a 404.
+    #[test]
+    fn what_is_not_sold_is_not_offered() {
+        for text in [page(SITE, None).html, llms_txt(SITE, None)] {
+            assert!(text.contains("Nothing is sold for USDC here"), "{text}");
+            assert!(!text.contains("POST /") && !text.contains("{{"), "{text}");
+            assert!(!text.contains("oracle.example"), "{text}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ fn main() -> Result<(), Error> {
             unknown_ids: &stores.sales,
             submissions: &stores.submissions(),
             site: &backend.site()?,
+            sells_on: backend.sells_on()?,
             contact: &backend.sender()?,
         };
         serve::requests(|request| handle(ports, request)).await

@@ -109,7 +109,7 @@ mod tests {
 
     fn pages() -> [(&'static str, &'static Page); 5] {
         static AGENTS: OnceLock<Page> = OnceLock::new();
-        let agents = AGENTS.get_or_init(|| crate::agents::page("https://oracle.example"));
+        let agents = AGENTS.get_or_init(|| crate::agents::page("https://oracle.example", Some("Base")));
         [("front", front()), ("result", result()), ("chat", chat()), ("not found", not_found()), ("agents", agents)]
     }
 

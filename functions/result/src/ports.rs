@@ -24,6 +24,8 @@ pub struct Ports<'a> {
     pub submissions: &'a dyn Submissions,
     /// The site's own address.
     pub site: &'a str,
+    /// The network on which agents pay in USDC, in words; `None` if nothing is sold for USDC.
+    pub sells_on: Option<&'a str>,
     /// The mailbox for reports of vulnerabilities.
     pub contact: &'a EmailAddress,
 }

@@ -123,6 +123,7 @@ fn an_empty_address_ends_sales_for_usdc_but_keeps_the_clients_that_settle() {
     let (closed, selling) = (with(""), with("0x209693Bc6afc0C5328bA36FaF03C514EF312287C"));
     assert!(closed.settlement_clients().unwrap().pay_to.is_none());
     assert!(selling.settlement_clients().unwrap().pay_to.is_some());
+    assert_eq!((closed.sells_on().unwrap(), selling.sells_on().unwrap()), (None, Some("Base")));
     assert!(with("0x0").settlement_clients().is_err(), "no address");
 }
 

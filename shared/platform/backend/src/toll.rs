@@ -23,14 +23,7 @@ impl Backend {
     /// # Errors
     /// [`BackendError`] when a variable is missing or malformed.
     pub fn settlement_clients(&self) -> Result<TollClients, BackendError> {
-        let malformed = |name, expected: &str| ConfigurationError::Malformed { name, expected: expected.to_owned() };
-        let parse = |pay_to: String| {
-            let parsed = pay_to.trim().parse::<Address>().ok().filter(|address| *address != Address::ZERO);
-            parsed.ok_or_else(|| malformed("TOLL_PAY_TO", "an address of 0x and 40 hexadecimal digits"))
-        };
-        let pay_to = self.environment.optional("TOLL_PAY_TO").map(parse).transpose()?;
-        let network = Network::parse(&self.required("TOLL_NETWORK")?)
-            .ok_or_else(|| malformed("TOLL_NETWORK", "base or base-sepolia"))?;
+        let (network, pay_to) = self.toll_terms()?;
         let (facilitator, node) = (self.required("TOLL_FACILITATOR_URL")?, self.required("TOLL_RPC_URL")?);
         let url = "an http or https URL";
         Ok(TollClients {
@@ -41,4 +34,32 @@ impl Backend {
                 .ok_or_else(|| malformed("TOLL_RPC_URL", url))?,
         })
     }
+
+    /// The network on which USDC is accepted, in words for customers; `None` if nothing is sold for USDC.
+    ///
+    /// # Errors
+    /// [`BackendError`] when a variable is missing or malformed.
+    pub fn sells_on(&self) -> Result<Option<&'static str>, BackendError> {
+        let (network, pay_to) = self.toll_terms()?;
+        let words = match network {
+            Network::Base => "Base",
+            Network::BaseSepolia => "Base Sepolia (a test network, on which it has no value)",
+        };
+        Ok(pay_to.map(|_| words))
+    }
+
+    fn toll_terms(&self) -> Result<(Network, Option<Address>), BackendError> {
+        let parse = |pay_to: String| {
+            let parsed = pay_to.trim().parse::<Address>().ok().filter(|address| *address != Address::ZERO);
+            parsed.ok_or_else(|| malformed("TOLL_PAY_TO", "an address of 0x and 40 hexadecimal digits"))
+        };
+        let pay_to = self.environment.optional("TOLL_PAY_TO").map(parse).transpose()?;
+        let network = Network::parse(&self.required("TOLL_NETWORK")?)
+            .ok_or_else(|| malformed("TOLL_NETWORK", "base or base-sepolia"))?;
+        Ok((network, pay_to))
+    }
+}
+
+fn malformed(name: &'static str, expected: &str) -> ConfigurationError {
+    ConfigurationError::Malformed { name, expected: expected.to_owned() }
 }

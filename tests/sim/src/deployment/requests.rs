@@ -79,6 +79,7 @@ impl Deployment<'_> {
             unknown_ids: self.world,
             submissions: self.world,
             site: SITE,
+            sells_on: None,
             contact: &SETTINGS.contact,
         };
         result::handle(ports, request).await
