@@ -96,8 +96,8 @@ pub(crate) async fn ask(
     let (account, access, ask, claimed) = claim_exchange(ports, settings, who, request, &asked, &evaluation).await?;
     let left = free_left(access, &account.value);
     let claimed = match claimed {
-        Ok(claimed) => claimed,
-        Err(NetworkFull(wait)) => {
+        ClaimReply::Of(claimed) => claimed,
+        ClaimReply::NetworkFull(wait) => {
             return Ok(remembered(ports, access, &account.value, &asked)
                 .await?
                 .unwrap_or_else(|| reply::network_full(wait)));
@@ -121,8 +121,12 @@ pub(crate) async fn ask(
     }
 }
 
-/// The free exchanges of the customer's network are used up for this time.
-struct NetworkFull(Duration);
+/// The account's reply to a claim, or why it was not asked.
+enum ClaimReply {
+    Of(Claimed),
+    /// The free exchanges of the customer's network are used up for this time.
+    NetworkFull(Duration),
+}
 
 /// Claims the exchange under its customer's access. A free one counts for its network first, once.
 async fn claim_exchange(
@@ -132,7 +136,7 @@ async fn claim_exchange(
     request: &Request,
     asked: &ExchangeRequest,
     evaluation: &Evaluation,
-) -> Result<(Versioned<Account>, Access, Ask, Result<Claimed, NetworkFull>), StepError> {
+) -> Result<(Versioned<Account>, Access, Ask, ClaimReply), StepError> {
     let key = ports::key(ports).await?;
     let mut ask = Ask {
         id: asked.id.clone(),
@@ -157,14 +161,14 @@ async fn claim_exchange(
         ask.is_free = access.plan == Plan::Free;
         if !is_counted && account.value.would_reserve(&ask, asked.at) {
             if let Some(wait) = limits::free(ports, settings, &key, request.network().as_deref()).await? {
-                return Ok((account, access, ask, Err(NetworkFull(wait))));
+                return Ok((account, access, ask, ClaimReply::NetworkFull(wait)));
             }
             is_counted = true;
         }
         let (account, claimed) = ports.journal.commit(account, claim(&ask, settings.lease)).await?.settle().await;
         // An erasure began since the account was read: the exchange belongs to the next memory, and to its access.
         if claimed != Claimed::Erasing || is_again {
-            return Ok((account, access, ask, Ok(claimed)));
+            return Ok((account, access, ask, ClaimReply::Of(claimed)));
         }
         is_again = true;
     }
