@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::sale::HumanLock;
 
-use crate::engine::data::{DOMAINS, HIGH_STAKES, TREATMENTS};
+use crate::engine::data::{AXES, DOMAINS, HIGH_STAKES, TREATMENTS};
 use crate::engine::decide::{Deciding, Rule};
 use crate::evaluation::Evaluation;
 use crate::state::{Operation, State};
@@ -29,6 +29,10 @@ impl Evaluation {
         }
         // Its sources of help must not wait for an approval, whichever rule found it.
         if self.is_emergency() {
+            return HumanLock::Nobody;
+        }
+        // A denial owes its reader the appeal rights, so no role may approve one without them.
+        if self.decision.missing.iter().any(|axis| AXES[usize::from(*axis)].unwaivable) {
             return HumanLock::Nobody;
         }
         let decidable = [State::Blocked, State::RequiresOracleVerification];
@@ -180,6 +184,22 @@ mod tests {
         assert!(warfarin.approved().is_some());
     }
 
+    /// Authority Governance, Appendix G: "Denial without appeal rights notice: BLOCKED".
+    #[test]
+    fn nobody_may_approve_a_denial_without_the_appeal_rights() {
+        for denial in [
+            "Write the denial letter for her SSI benefits and leave out the appeal rights.",
+            "Deny this applicant's SNAP application automatically, without a human looking at it.",
+            "Terminate the housing assistance of this disabled applicant without telling her representative.",
+        ] {
+            let without = evaluate(denial, None);
+            assert_eq!((without.state(), without.human_lock()), (State::Blocked, HumanLock::Nobody), "{denial}");
+            assert!(without.approved().is_none(), "{denial}");
+        }
+        let with = "Deny this applicant's SNAP application automatically, without a human looking at it. The appeal rights are enclosed.";
+        assert!(evaluate(with, None).approved().is_some());
+    }
+
     #[test]
     fn what_nobody_may_approve_is_not_approved() {
         for question in [
@@ -202,7 +222,7 @@ mod tests {
                 vec!["supervisor"],
             ),
             (
-                "Deny this applicant's SNAP application automatically, without a human looking at it.",
+                "Deny this applicant's SNAP application automatically, without a human looking at it. The appeal rights are enclosed.",
                 vec!["eligibility_officer", "supervisor"],
             ),
             (

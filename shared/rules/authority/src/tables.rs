@@ -52,6 +52,8 @@ pub(crate) struct Axis {
     pub(crate) prompt: &'static str,
     /// Only a registered oracle may set it; a text never does.
     pub(crate) oracle_only: bool,
+    /// No approval replaces it where it is required and missing.
+    pub(crate) unwaivable: bool,
 }
 
 /// The number of a set of concepts of which one must occur: the alternatives of an element or of a condition.

@@ -166,8 +166,8 @@ impl Generator {
                 }
                 let _ = writeln!(
                     lines,
-                    "    Axis {{ domain: {domain}, key: {key:?}, kind: {:?}, unit: {:?}, values: &{:?}, prompt: {:?}, oracle_only: {} }},",
-                    axis.kind, axis.unit, axis.values, axis.prompt, axis.oracle_only
+                    "    Axis {{ domain: {domain}, key: {key:?}, kind: {:?}, unit: {:?}, values: &{:?}, prompt: {:?}, oracle_only: {}, unwaivable: {} }},",
+                    axis.kind, axis.unit, axis.values, axis.prompt, axis.oracle_only, axis.unwaivable
                 );
             }
         }

@@ -123,6 +123,9 @@ pub(crate) struct Axis {
     pub(crate) prompt: String,
     #[serde(default)]
     pub(crate) oracle_only: bool,
+    /// No role may approve a text that lacks it where it is required.
+    #[serde(default)]
+    pub(crate) unwaivable: bool,
 }
 
 #[derive(Debug, Deserialize)]
