@@ -284,6 +284,19 @@ fn every_state_is_reached() {
 }
 
 #[test]
+fn a_text_without_a_letter_or_a_number_has_no_question() {
+    for text in ["", " \n ", "???", "?!", "🙏", "😀 🎉!", "❤\u{fe0f}", "\u{200b}"] {
+        let evaluation = evaluate(text, None);
+        let ended = (evaluation.state(), evaluation.reason_code());
+        assert_eq!(ended, (State::Unresolvable, "no_question"), "{text:?}");
+    }
+    for text in ["今天适合开店吗？", "क्या हम दुकान खोलें?", "هل نفتح متجرا؟", "🎉 go?", "7?", "ß"]
+    {
+        assert_ne!(evaluate(text, None).state(), State::Unresolvable, "{text:?}");
+    }
+}
+
+#[test]
 fn words_that_say_nothing_satisfy_no_axis() {
     for word in ["healthy", "standard", "normal", "the usual", "average", "regular"] {
         let text = format!("My daughter is {word}. How much ibuprofen should I give her?");

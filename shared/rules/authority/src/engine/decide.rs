@@ -201,7 +201,8 @@ impl<'h> Facts<'h> {
 /// the state behind the marker, with it, and, if it blocks, about the part behind the marker alone. So a marker takes no
 /// state from a rule that it makes more severe, and no words before it make the part behind it harmless.
 pub(crate) fn decide(reading: &str) -> Decision {
-    if reading.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_alphanumeric()) {
+    // Without a letter or a number of any script there is no question: a text of emoji alone is charged for nothing.
+    if !reading.chars().any(char::is_alphanumeric) {
         return Decision { outcome: Outcome::open(State::Unresolvable), reason: "no_question", ..Decision::nothing() };
     }
     let Some((from, behind)) = marker(reading) else { return decide_trusting(reading, reading.len()) };
