@@ -1,5 +1,5 @@
-//! Binds a verdict to the observations: fingerprints of their form, their content and their values. A verdict is
-//! computed from data, so the authority gate's operation is `calculate`.
+//! Binds a verdict to the observations: fingerprints of their form and their content. A verdict is computed from data, so
+//! the authority gate's operation is `calculate`.
 
 use anvil_rules::Kernel;
 use authority::{BindingError, Category, Evidence, EvidenceBinding, EvidenceOperation, ReasonCode};
@@ -21,16 +21,16 @@ pub fn bind(subject: &str, observed: &Value) -> Result<EvidenceBinding, BindingE
     let names: Vec<&String> = fields.keys().collect();
     let schema = json!({ "tables": [subject], "columns": names, "types": kinds, "constraints": thresholds });
     let sample = json!({ "row_count": rows, "nullability": missing, "rows": observed });
-    let state = json!({ "values": observed, "cache": "none", "connection": subject });
     let observations = [
         (Category::Schema, schema, format!("{} fields and the kernels' thresholds", names.len())),
         (Category::DataSample, sample, format!("{rows} observations, {} not made", missing.len())),
-        (Category::StateSnapshot, state, "the values at the moment of the verdict".to_owned()),
     ];
-    // A calculation changes no data, and the values are what the caller observed: no source is asked for this one.
+    // A calculation changes no data, and the values are what the caller observed: no source is asked for this one, and
+    // no cache or connection is looked at.
     let mut evidence = BTreeMap::from([
         (Category::Constraint, Evidence::absent(ReasonCode::NotApplicable)),
         (Category::ExternalSource, Evidence::absent(ReasonCode::NotNeeded)),
+        (Category::StateSnapshot, Evidence::absent(ReasonCode::NotNeeded)),
     ]);
     for (category, observation, summary) in observations {
         evidence.insert(category, Evidence::observe(category, &observation, &summary)?);
@@ -52,7 +52,9 @@ mod tests {
         let bound = of(r#"{"loss":0.378}"#);
         assert_eq!(bound["operation"], "calculate");
         assert_eq!(bound["evidence"]["constraint"], json!({ "reason": "not_applicable" }));
-        assert_eq!(bound["evidence"]["external_source"], json!({ "reason": "not_needed" }));
+        for category in ["external_source", "state_snapshot"] {
+            assert_eq!(bound["evidence"][category], json!({ "reason": "not_needed" }), "{category}");
+        }
         let fingerprint = |value: &Value| value["evidence"]["data_sample"]["fingerprint"].as_str().unwrap().to_owned();
         assert_eq!(fingerprint(&bound).len(), 64);
         assert_eq!(fingerprint(&bound), fingerprint(&of(r#"{"loss":0.378,"pairs":null}"#)));

@@ -37,15 +37,70 @@ impl Category {
     pub const ALL: [Self; 5] =
         [Self::Schema, Self::DataSample, Self::ExternalSource, Self::Constraint, Self::StateSnapshot];
 
-    /// Required fields of an observation of this category ("Minimum Binding Depth"): one field of each group.
-    const fn depth(self) -> &'static [&'static [&'static str]] {
+    /// Required fields of an observation of this category ("Minimum Binding Depth"): one field of each group, with the
+    /// content that it needs.
+    const fn depth(self) -> &'static [(&'static [&'static str], Content)] {
         match self {
-            Category::Schema => &[&["table", "tables"], &["columns"], &["types", "column_types"], &["constraints"]],
-            Category::Constraint => &[&["foreign_keys"], &["checks"], &["unique"], &["policies", "rls_policies"]],
-            Category::DataSample => &[&["row_count", "row_counts"], &["nullability"]],
-            Category::StateSnapshot => &[&["values", "runtime_values"], &["cache"], &["connection"]],
-            Category::ExternalSource => &[&["response", "response_hash"], &["timestamp"], &["version"]],
+            Category::Schema => &[
+                (&["table", "tables"], Content::Something),
+                (&["columns"], Content::Something),
+                (&["types", "column_types"], Content::Something),
+                (&["constraints"], Content::List),
+            ],
+            Category::Constraint => &[
+                (&["foreign_keys"], Content::List),
+                (&["checks"], Content::List),
+                (&["unique"], Content::List),
+                (&["policies", "rls_policies"], Content::List),
+            ],
+            Category::DataSample => {
+                &[(&["row_count", "row_counts"], Content::Counts), (&["nullability"], Content::List)]
+            }
+            Category::StateSnapshot => &[
+                (&["values", "runtime_values"], Content::Something),
+                (&["cache"], Content::Something),
+                (&["connection"], Content::Something),
+            ],
+            Category::ExternalSource => &[
+                (&["response", "response_hash"], Content::Something),
+                (&["timestamp"], Content::Something),
+                (&["version"], Content::Something),
+            ],
         }
+    }
+}
+
+/// What a field of an observation needs to have been observed: its presence alone is a surface-level check.
+#[derive(Clone, Copy)]
+enum Content {
+    /// Anything but null and emptiness.
+    Something,
+    /// A list or an object; an empty one says that there are none.
+    List,
+    /// A number of rows, or one for each table.
+    Counts,
+}
+
+impl Content {
+    fn is_in(self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Something, _) => is_filled(value),
+            (Self::List, _) => value.is_array() || value.is_object(),
+            (Self::Counts, Value::Array(counts)) => !counts.is_empty() && counts.iter().all(Value::is_u64),
+            (Self::Counts, Value::Object(counts)) => !counts.is_empty() && counts.values().all(Value::is_u64),
+            (Self::Counts, _) => value.is_u64(),
+        }
+    }
+}
+
+/// Whether a value holds anything.
+fn is_filled(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => items.iter().any(is_filled),
+        Value::Object(fields) => fields.values().any(is_filled),
     }
 }
 
@@ -148,7 +203,7 @@ pub enum BindingError {
     Depth {
         /// The category.
         category: Category,
-        /// The missing field.
+        /// The field that is missing or empty.
         field: &'static str,
     },
     /// The summary is too long.
@@ -245,8 +300,8 @@ impl Evidence {
     /// # Errors
     /// [`BindingError::Depth`] below the minimum depth, [`BindingError::Summary`] for a summary that is too long.
     pub fn observe(category: Category, observed: &Value, summary: &str) -> Result<Self, BindingError> {
-        for group in category.depth() {
-            let is_there = group.iter().any(|field| observed.get(*field).is_some_and(|value| !value.is_null()));
+        for (group, content) in category.depth() {
+            let is_there = group.iter().any(|field| observed.get(*field).is_some_and(|value| content.is_in(value)));
             if !is_there {
                 return Err(BindingError::Depth { category, field: group[0] });
             }
@@ -339,7 +394,7 @@ impl EvidenceBinding {
         instruction: &str,
         source: &Value,
     ) -> Result<Self, BindingError> {
-        if instruction.trim().is_empty() || source.is_null() {
+        if instruction.trim().is_empty() || !is_filled(source) {
             return Err(BindingError::Annotation);
         }
         let annotation = Annotation {

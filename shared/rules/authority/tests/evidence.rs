@@ -13,7 +13,7 @@ fn observed(category: Category) -> Value {
         Category::Schema => json!({ "table": "sales", "columns": ["id"], "types": ["S"], "constraints": ["pk"] }),
         Category::Constraint => json!({ "foreign_keys": [], "checks": ["v > 0"], "unique": ["id"], "policies": [] }),
         Category::DataSample => json!({ "row_count": 12, "nullability": { "id": 0 } }),
-        Category::StateSnapshot => json!({ "values": {}, "cache": "warm", "connection": "open" }),
+        Category::StateSnapshot => json!({ "values": { "live": 3 }, "cache": "warm", "connection": "open" }),
         Category::ExternalSource => json!({ "response": "abc", "timestamp": "2026-11-22T12:00:00Z", "version": "1" }),
     }
 }
@@ -39,6 +39,47 @@ fn each_category_needs_its_minimum_depth() {
             let refused = Evidence::observe(category, &shallow, "seen");
             assert!(matches!(refused, Err(BindingError::Depth { .. })), "{category:?} without {field}");
         }
+    }
+}
+
+/// "Evidence binding is not satisfied by surface-level checks": a field that holds nothing was not observed.
+#[test]
+fn an_empty_value_binds_nothing() {
+    let refused = |category: Category, field: &str, value: Value| {
+        let mut shallow = observed(category);
+        shallow[field] = value.clone();
+        let refused = Evidence::observe(category, &shallow, "seen");
+        assert!(matches!(refused, Err(BindingError::Depth { .. })), "{category:?} with {field} {value}");
+    };
+    for (category, fields) in [
+        (Category::Schema, ["table", "columns", "types"]),
+        (Category::StateSnapshot, ["values", "cache", "connection"]),
+        (Category::ExternalSource, ["response", "timestamp", "version"]),
+    ] {
+        for field in fields {
+            for value in [json!(null), json!(""), json!(" "), json!([]), json!({}), json!([""]), json!({ "a": null })] {
+                refused(category, field, value);
+            }
+        }
+    }
+    for value in [json!(""), json!("12"), json!([]), json!({}), json!({ "sales": "many" }), json!(-1)] {
+        refused(Category::DataSample, "row_count", value);
+    }
+    for (category, field) in [
+        (Category::Schema, "constraints"),
+        (Category::Constraint, "foreign_keys"),
+        (Category::Constraint, "policies"),
+        (Category::DataSample, "nullability"),
+    ] {
+        refused(category, field, json!(""));
+        // An empty list says that there are none, and no rows are a number of rows.
+        let mut whole = observed(category);
+        whole[field] = json!([]);
+        Evidence::observe(category, &whole, "seen").unwrap();
+    }
+    for value in [json!(0), json!({ "sales": 3, "mails": 0 })] {
+        let sample = json!({ "row_count": value, "nullability": {} });
+        Evidence::observe(Category::DataSample, &sample, "seen").unwrap();
     }
 }
 
@@ -134,6 +175,10 @@ fn an_annotation_binds_its_instruction_and_its_source() {
     assert!(refused.to_string().starts_with("EB-013"), "{refused}");
     assert_eq!(EvidenceBinding::new(Operation::Annotate, evidence()), Err(BindingError::Annotation));
     assert!(EvidenceBinding::for_annotation(evidence(), " ", &json!(["salt"])).is_err());
+    for empty in [json!(null), json!(""), json!([]), json!({}), json!([""])] {
+        let refused = EvidenceBinding::for_annotation(evidence(), "mark allergens", &empty);
+        assert_eq!(refused, Err(BindingError::Annotation), "{empty}");
+    }
     let one = EvidenceBinding::for_annotation(evidence(), "mark allergens", &json!(["salt"])).unwrap();
     let other = EvidenceBinding::for_annotation(evidence(), "mark allergens", &json!(["sugar"])).unwrap();
     assert_ne!(one, other);
