@@ -81,6 +81,11 @@ fn every_fault_is_named_with_file_line_and_rule() {
             ),
             "general.toml:19: layer: no row of the approval matrix has this role",
         ),
+        ("on_timeout = \"ASK_LATER\"\n".to_owned(), "general.toml:3: on_timeout: \"ASK_LATER\" is not a policy"),
+        (
+            "[[oracle]]\nname = \"registry\"\ntier = \"best\"\nrecency_seconds = 60\n".to_owned(),
+            "general.toml:5: registry: \"best\" is not a trust tier",
+        ),
         ("nonsense = 1\n".to_owned(), "general.toml:3: form of the file: unknown field `nonsense`"),
         (
             format!(

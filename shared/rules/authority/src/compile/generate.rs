@@ -30,7 +30,8 @@ const AXIS_TYPES: [&str; 7] = ["enum", "range", "boolean", "identifier", "timest
 /// The domains in order of precedence among equally severe states.
 const PRECEDENCE: [&str; 8] =
     ["child_safety", "medicine", "engineering", "general", "finance", "law", "benefits", "telemetry"];
-const TIMEOUTS: [&str; 3] = ["FAIL_CLOSED_BLOCK", "ASSUME_HIGHEST_RISK", "NARRATIVE_ONLY"];
+const FAIL_CLOSED: &str = "FAIL_CLOSED_BLOCK";
+const TIMEOUTS: [&str; 3] = [FAIL_CLOSED, "ASSUME_HIGHEST_RISK", "NARRATIVE_ONLY"];
 
 /// Axis numbers by domain and key.
 type Axes = BTreeMap<(usize, String), u16>;
@@ -178,18 +179,23 @@ impl Generator {
     fn domains(&mut self, files: &[(Source, Ontology)]) -> Result<(), DataError> {
         let (mut lines, mut resources) = (String::new(), String::new());
         for (source, ontology) in files {
-            if !TIMEOUTS.contains(&ontology.on_timeout.as_str()) {
-                return Err(source.error(0, "on_timeout", format!("{:?} is not a policy", ontology.on_timeout)));
+            let on_timeout = ontology.on_timeout.as_ref();
+            let (timeout, offset) =
+                on_timeout.map_or((FAIL_CLOSED, 0), |policy| (policy.get_ref().as_str(), policy.span().start));
+            if !TIMEOUTS.contains(&timeout) {
+                return Err(source.error(offset, "on_timeout", format!("{timeout:?} is not a policy")));
             }
             let mut oracles = String::new();
             for oracle in &ontology.oracle {
-                if !["primary", "secondary", "cross_domain", "unverified"].contains(&oracle.tier.as_str()) {
-                    return Err(source.error(0, &oracle.name, format!("{:?} is not a trust tier", oracle.tier)));
+                let tier = oracle.tier.get_ref();
+                if !["primary", "secondary", "cross_domain", "unverified"].contains(&tier.as_str()) {
+                    let offset = oracle.tier.span().start;
+                    return Err(source.error(offset, &oracle.name, format!("{tier:?} is not a trust tier")));
                 }
                 let _ = write!(
                     oracles,
-                    "Oracle {{ name: {:?}, tier: {:?}, recency_seconds: {} }}, ",
-                    oracle.name, oracle.tier, oracle.recency_seconds
+                    "Oracle {{ name: {:?}, tier: {tier:?}, recency_seconds: {} }}, ",
+                    oracle.name, oracle.recency_seconds
                 );
             }
             check_approvals(source, ontology)?;
@@ -211,7 +217,7 @@ impl Generator {
             let matrix: String = rows.iter().map(|(request, roles)| format!("({request:?}, &{roles:?}), ")).collect();
             let _ = writeln!(
                 lines,
-                "    Domain {{ name: {:?}, rank: {rank}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
+                "    Domain {{ name: {:?}, rank: {rank}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {timeout:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
                 ontology.domain,
                 source.name,
                 ontology.evaluator,
@@ -220,7 +226,6 @@ impl Generator {
                 ontology.required,
                 ontology.suggested_actions,
                 ontology.reformulation,
-                ontology.on_timeout,
                 ontology.human_lock.never,
                 ontology.human_lock.two_persons,
                 ontology.human_lock.verification_sources,

@@ -27,8 +27,8 @@ pub(crate) struct Ontology {
     pub(crate) suggested_actions: Vec<String>,
     #[serde(default)]
     pub(crate) reformulation: String,
-    #[serde(default = "fail_closed")]
-    pub(crate) on_timeout: String,
+    /// What happens if an oracle does not answer; the questions are blocked if it is not stated.
+    pub(crate) on_timeout: Option<Text>,
     #[serde(default)]
     pub(crate) human_lock: HumanLock,
     #[serde(default)]
@@ -76,10 +76,6 @@ pub(crate) struct Part {
     pub(crate) idiom: Vec<Idiom>,
     #[serde(default)]
     pub(crate) guidance: Vec<Guidance>,
-}
-
-fn fail_closed() -> String {
-    "FAIL_CLOSED_BLOCK".to_owned()
 }
 
 /// Misspellings.
@@ -247,7 +243,7 @@ pub(crate) struct HighStakes {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Oracle {
     pub(crate) name: String,
-    pub(crate) tier: String,
+    pub(crate) tier: Text,
     pub(crate) recency_seconds: u64,
 }
 
