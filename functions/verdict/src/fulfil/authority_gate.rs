@@ -40,7 +40,7 @@ pub(super) fn declined(evaluation: &Evaluation, now: Timestamp) -> Declined {
             .collect(),
         advice: match evaluation.state() {
             State::RequiresSpecification | State::AmbiguousMapping => owned(&questions),
-            _ => owned(evaluation.suggested_actions()),
+            _ => owned(&evaluation.suggested_actions()),
         },
         is_crisis: evaluation.is_crisis(),
         is_emergency: evaluation.is_emergency(),

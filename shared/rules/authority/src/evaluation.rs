@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::engine::data::{AXES, DOMAINS, MAPPINGS, NAMES, RESOURCES};
 use crate::engine::decide::{Decision, decide};
-use crate::guidance::{Guided, escalation_targets};
+use crate::guidance::{Guided, advice, escalation_targets};
 use crate::quote::{AxisValue, MappingSource, Quote};
 use crate::state::{Outcome, State};
 use crate::tables::Resource;
@@ -322,7 +322,7 @@ impl Evaluation {
     }
 
     /// The notice beside a narrative answer: the sentences of the deciding domain, then those of every other domain whose
-    /// grammar the answer follows.
+    /// grammar the answer follows, and the advice of the rules.
     #[must_use]
     pub fn notice(&self) -> Option<String> {
         if self.state() != State::NarrativeOnly {
@@ -331,6 +331,7 @@ impl Evaluation {
         let (first, others): (Vec<u8>, Vec<u8>) =
             self.decision.engaged.iter().partition(|domain| Some(**domain) == self.decision.domain);
         let notices = first.into_iter().chain(others).map(|domain| DOMAINS[usize::from(domain)].notice);
+        let notices = notices.chain(advice(&self.decision));
         let notices: Vec<&str> = notices.filter(|notice| !notice.is_empty()).collect();
         (!notices.is_empty()).then(|| notices.join(" "))
     }
@@ -377,13 +378,15 @@ impl Evaluation {
         self.decision.is_emergency
     }
 
-    /// The alternatives for the customer; none in a crisis or an emergency, in which nothing but a call helps.
+    /// The advice of the rules and the alternatives for the customer; none in a crisis or an emergency, in which nothing
+    /// but a call helps.
     #[must_use]
-    pub fn suggested_actions(&self) -> &'static [&'static str] {
+    pub fn suggested_actions(&self) -> Vec<&'static str> {
         if self.is_crisis() || self.is_emergency() {
-            return &[];
+            return Vec::new();
         }
-        self.decision.domain.map_or(&[], |domain| DOMAINS[usize::from(domain)].actions)
+        let actions: &[&'static str] = self.decision.domain.map_or(&[], |domain| DOMAINS[usize::from(domain)].actions);
+        advice(&self.decision).into_iter().chain(actions.iter().copied()).collect()
     }
 
     /// The suggestion to ask for general information instead; may be empty.

@@ -92,6 +92,7 @@ fn words(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::data::GUIDANCE;
     use crate::evaluate;
 
     #[test]
@@ -130,10 +131,12 @@ mod tests {
     /// The notice is delivered beside every narrative answer, unchecked.
     #[test]
     fn no_notice_says_what_its_domain_forbids() {
-        for domain in DOMAINS {
-            let spoken = words(domain.notice);
+        let notices = DOMAINS.iter().map(|domain| (domain, domain.notice));
+        let advice = GUIDANCE.iter().map(|texts| (&DOMAINS[usize::from(texts.domain)], texts.advice));
+        for (domain, text) in notices.chain(advice) {
+            let spoken = words(text);
             let said = domain.forbidden.iter().find(|phrase| spoken.contains(&words(phrase)));
-            assert_eq!(said, None, "{}", domain.name);
+            assert_eq!(said, None, "{}: {text}", domain.name);
         }
     }
 }

@@ -92,6 +92,14 @@ pub(crate) fn escalation_targets(decision: &Decision) -> Vec<&'static str> {
     targets
 }
 
+/// What the customer of a text reads for the reasons of all its rules: a high-stakes rule may apply beside one that decides.
+pub(crate) fn advice(decision: &Decision) -> Vec<&'static str> {
+    let reasons: Vec<(u8, &str)> =
+        decision.rules.iter().filter_map(|rule| Some((rule.domain, rule.reason()?))).collect();
+    let is_of_rule = |texts: &&Guidance| !texts.advice.is_empty() && reasons.contains(&(texts.domain, texts.reason));
+    GUIDANCE.iter().filter(is_of_rule).map(|texts| texts.advice).collect()
+}
+
 /// The word with which the text states what the guidance is for; empty if it is for any text.
 fn stated(texts: &Guidance, values: &[AxisValue]) -> Option<String> {
     let (axis, wanted) = texts.with;
@@ -141,6 +149,10 @@ mod tests {
                 assert!(!filled.contains(['{', '}']), "{filled}");
                 assert_eq!(Filter::embedded().check(&filled).outcome, Outcome::Pass, "{filled}");
             }
+            // It is for every text with the reason, so no word of the text takes the place of a placeholder.
+            assert!(texts.advice.is_empty() || texts.with.0.is_empty(), "{}", texts.reason);
+            assert!(!texts.advice.contains(['{', '}']), "{}", texts.advice);
+            assert_eq!(Filter::embedded().check(texts.advice).outcome, Outcome::Pass, "{}", texts.advice);
         }
     }
 }

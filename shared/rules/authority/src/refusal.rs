@@ -28,7 +28,7 @@ pub struct Refusal {
     /// Sources of help.
     pub resources: Vec<Contact>,
     /// The alternatives for the customer.
-    pub suggested_actions: &'static [&'static str],
+    pub suggested_actions: Vec<&'static str>,
     /// Whether it answers a possible self-harm disclosure.
     pub crisis: bool,
     /// Whether the text describes an emergency. Left out of a reply where it does not.
@@ -73,7 +73,7 @@ impl Refusal {
     /// source of help.
     #[must_use]
     pub fn text(&self) -> String {
-        let asked = self.questions.iter().chain(self.suggested_actions).map(|line| format!("- {line}"));
+        let asked = self.questions.iter().chain(&self.suggested_actions).map(|line| format!("- {line}"));
         let contacts = self.resources.iter().map(|Contact { name, contact }| format!("- {name}: {contact}"));
         let lines: Vec<String> = asked.chain(contacts).collect();
         if lines.is_empty() { self.error.to_owned() } else { format!("{}\n\n{}", self.error, lines.join("\n")) }

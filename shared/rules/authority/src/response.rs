@@ -107,7 +107,7 @@ impl Evaluation {
             immediate_response: guided.and_then(|guided| self.immediate_response(guided)),
             required_actions: guided.and_then(required_actions),
             recovery_hint: RecoveryHint {
-                suggested_actions: specific(guided, |texts| texts.suggested_actions, self.suggested_actions()),
+                suggested_actions: specific(guided, |texts| texts.suggested_actions, &self.suggested_actions()),
                 reformulation_guidance: guided
                     .map(|guided| guided.fill(guided.texts.reformulation))
                     .filter(|own| !own.is_empty())

@@ -271,6 +271,8 @@ pub(crate) struct Guidance {
     pub(crate) quotes: &'static [&'static str],
     /// The axes that the user prompt asks for.
     pub(crate) missing: &'static [&'static str],
+    /// What the customer of every text with the reason reads, also if another rule decides; may be empty.
+    pub(crate) advice: &'static str,
     pub(crate) content: &'static str,
     pub(crate) user_prompt: &'static str,
     /// The immediate response, by country.

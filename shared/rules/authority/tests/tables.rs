@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use authority::{Evaluation, State, evaluate, ontologies};
+use authority::{Evaluation, Refusal, State, evaluate, ontologies};
 
 /// The lines of a table without comments.
 fn lines(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
@@ -41,6 +41,57 @@ fn every_named_vector_ends_in_its_state_for_its_reason() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(count, 48);
+}
+
+/// The reader of a vector's outcome finds the referral or the warning that the specification names beside its state.
+#[test]
+fn every_named_vector_names_the_second_half_of_its_outcome() {
+    let vectors: Vec<Vec<&str>> = lines(include_str!("data/vectors.tsv")).collect();
+    let mut wrong = Vec::new();
+    for case in lines(include_str!("data/vector_referrals.tsv")) {
+        let [id, reader, words] = case[..] else { panic!("{case:?} is not a referral") };
+        let texts = vectors.iter().filter(|vector| vector[0] == id).map(|vector| vector[3]);
+        let texts: Vec<&str> = texts.collect();
+        assert!(!texts.is_empty(), "there is no vector {id}");
+        for text in texts {
+            let evaluation = evaluate(text, Some("en-US"));
+            let read = match reader {
+                "customer" => match Refusal::of(&evaluation) {
+                    Some(refusal) => refusal.text(),
+                    None => evaluation.notice().unwrap_or_default(),
+                },
+                "record" => {
+                    format!("{} {:?}", serde_json::json!(evaluation.response()), evaluation.human_lock())
+                }
+                other => panic!("{other:?} reads nothing"),
+            };
+            if !read.contains(words) {
+                wrong.push(format!("{id}: the {reader} does not find {words:?}: {read}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What a high-stakes rule says to the customer is said also if another rule decides.
+#[test]
+fn the_advice_of_a_rule_reaches_the_customer() {
+    let [protections, near] = ["a representative, more time and accommodation", "Your deadline is near"];
+    let said = |text: &str| {
+        let evaluation = evaluate(text, None);
+        let refused = Refusal::of(&evaluation).map(|refusal| refusal.text());
+        refused.or_else(|| evaluation.notice()).unwrap_or_default()
+    };
+    for (text, words, is_said) in [
+        ("Am I eligible for food stamps in Texas? I am elderly and live alone.", protections, true),
+        ("Am I eligible for food stamps in Texas? I live alone.", protections, false),
+        ("My SSI benefits were denied and the deadline is 3 days. How do I appeal?", near, true),
+        ("My SSI benefits were denied and the deadline is 2 months. How do I appeal?", near, false),
+        // Help alone in a crisis.
+        ("I want to kill myself. Am I eligible for food stamps in Texas? I am elderly.", protections, false),
+    ] {
+        assert_eq!(said(text).contains(words), is_said, "{text}: {}", said(text));
+    }
 }
 
 /// The table for readers of the decisions lists the same vectors with the same results.

@@ -15,10 +15,11 @@ pub(crate) fn generate(files: &Files) -> Result<String, DataError> {
         let (axis, value) = guidance.with.split_once('=').unwrap_or_default();
         let _ = writeln!(
             lines,
-            "    Guidance {{ domain: {domain}, reason: {:?}, with: ({axis:?}, {value:?}), quotes: &{:?}, missing: &{:?}, content: {:?}, user_prompt: {:?}, display: &[{display}], forbidden: &{:?}, required: &{:?}, immediate_actions: &{:?}, follow_up_actions: &{:?}, suggested_actions: &{:?}, reformulation: {:?}, escalation_contacts: &{:?}, escalation_targets: &{:?}, triggered_by: {:?}, block_reason: {:?}, rationale: {:?} }},",
+            "    Guidance {{ domain: {domain}, reason: {:?}, with: ({axis:?}, {value:?}), quotes: &{:?}, missing: &{:?}, advice: {:?}, content: {:?}, user_prompt: {:?}, display: &[{display}], forbidden: &{:?}, required: &{:?}, immediate_actions: &{:?}, follow_up_actions: &{:?}, suggested_actions: &{:?}, reformulation: {:?}, escalation_contacts: &{:?}, escalation_targets: &{:?}, triggered_by: {:?}, block_reason: {:?}, rationale: {:?} }},",
             guidance.reason.get_ref(),
             guidance.quotes,
             guidance.missing,
+            guidance.advice,
             guidance.content,
             guidance.user_prompt,
             guidance.forbidden,

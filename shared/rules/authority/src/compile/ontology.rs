@@ -270,6 +270,9 @@ pub(crate) struct Guidance {
     /// The user prompt asks for exactly these axes.
     #[serde(default)]
     pub(crate) missing: Vec<String>,
+    /// A warning, a right or an urgent step for the customer, without placeholders: a sale stores it.
+    #[serde(default)]
+    pub(crate) advice: String,
     #[serde(default)]
     pub(crate) content: String,
     #[serde(default)]

@@ -71,20 +71,29 @@ impl Deciding {
         }
     }
 
-    /// The reason, if the rule locks the outcome.
-    pub(crate) fn locks_for(&self) -> Option<&'static str> {
-        let (locked, reason) = match self.rule {
-            Rule::Mapping(_) => return None,
+    /// Whether the rule locks the outcome, and its reason; `None` for a mapping.
+    fn lock_and_reason(&self) -> Option<(bool, &'static str)> {
+        match self.rule {
+            Rule::Mapping(_) => None,
             Rule::Treatment(number) => {
                 let treatment = &TREATMENTS[usize::from(number)];
-                (treatment.locked, treatment.reason)
+                Some((treatment.locked, treatment.reason))
             }
             Rule::HighStakes(number) => {
                 let rule = &HIGH_STAKES[usize::from(number)];
-                (rule.locked, rule.reason)
+                Some((rule.locked, rule.reason))
             }
-        };
-        locked.then_some(reason)
+        }
+    }
+
+    /// The reason; `None` for a mapping.
+    pub(crate) fn reason(&self) -> Option<&'static str> {
+        self.lock_and_reason().map(|(_, reason)| reason)
+    }
+
+    /// The reason, if the rule locks the outcome.
+    pub(crate) fn locks_for(&self) -> Option<&'static str> {
+        self.lock_and_reason().filter(|(locked, _)| *locked).map(|(_, reason)| reason)
     }
 
     /// The rationale.
