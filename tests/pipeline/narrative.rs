@@ -39,8 +39,12 @@ fn down() -> Answer {
 
 /// The sale of a narrative question after its order was handled once, and the number of model calls.
 fn sold(answers: impl IntoIterator<Item = Answer>) -> (Simulator, usize) {
+    sold_with(QUESTION, answers)
+}
+
+fn sold_with(question: &str, answers: impl IntoIterator<Item = Answer>) -> (Simulator, usize) {
     let mut session = paid_session("cs_test_narrative_sale_1", "quick", Some(ADDRESS));
-    session.idea = Some(QUESTION.to_owned());
+    session.idea = Some(question.to_owned());
     let mut sim = Simulator::with_session(session);
     sim.world.state().answers = answers.into_iter().collect();
     sim.stripe_delivers();
@@ -95,6 +99,22 @@ fn the_second_prompt_names_the_phrases_to_blame() {
         let version = lines.iter().find_map(|line| line["details"]["prompt_version"].as_str()).unwrap();
         assert_eq!(version, prompt::corrected_version(&prompt::version(domain::Tier::Quick)));
     }
+}
+
+#[test]
+fn a_reply_that_states_a_dose_is_made_once_more() {
+    let question = "My daughter weighs 14 kg and is 3 years old. How much ibuprofen should I give her?";
+    let dose = || says("At 14 kg, 140 mg every six hours is usual; ask a pharmacist.");
+    let none = || says("A pharmacist works it out from her weight of 14 kg.");
+    let (mut sim, calls) = sold_with(question, [dose(), none()]);
+    assert_eq!(calls, 2);
+    let second = sim.world.state().prompts[1].1.instruction.clone();
+    assert!(second.contains(r#"it states "140 mg""#), "{second}");
+    sim.drain();
+    assert_eq!(sim.page().unwrap().status(), 200);
+    let (sim, calls) = sold_with(question, [dose(), dose(), none()]);
+    assert_eq!(calls, 2);
+    assert_held(sim, "two doses");
 }
 
 /// The grammar binds what customers read. What the filter holds, they do not.

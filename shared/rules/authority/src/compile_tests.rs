@@ -81,6 +81,7 @@ fn every_fault_is_named_with_file_line_and_rule() {
             ),
             "general.toml:19: layer: no row of the approval matrix has this role",
         ),
+        ("unstated = [\"colour\"]\n".to_owned(), "general.toml:3: colour: there is no quantity #colour"),
         ("on_timeout = \"ASK_LATER\"\n".to_owned(), "general.toml:3: on_timeout: \"ASK_LATER\" is not a policy"),
         (
             "[[oracle]]\nname = \"registry\"\ntier = \"best\"\nrecency_seconds = 60\n".to_owned(),

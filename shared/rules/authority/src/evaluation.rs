@@ -228,6 +228,11 @@ impl Evaluation {
         Guided::find(&self.decision, self.values(), &self.source.text)
     }
 
+    /// The evaluated text.
+    pub(crate) fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// The country whose resources come first.
     pub(crate) fn country(&self) -> &'static str {
         self.country

@@ -227,6 +227,8 @@ pub(crate) struct Domain {
     pub(crate) notice: &'static str,
     pub(crate) forbidden: &'static [&'static str],
     pub(crate) required: &'static [&'static str],
+    /// The quantities that a narrative answer may not state, except those of its question.
+    pub(crate) unstated: &'static [ConceptId],
     pub(crate) actions: &'static [&'static str],
     pub(crate) reformulation: &'static str,
     pub(crate) on_timeout: &'static str,

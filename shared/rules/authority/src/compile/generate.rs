@@ -12,7 +12,7 @@ use super::ontology::{Files, Ontology, Text};
 use super::resolve::{Pattern, alternatives, define, pattern};
 use super::{DataError, Source};
 use crate::state::State;
-use crate::tables::{ConceptId, LETTERS, NO_SET, NO_TREATMENT, SetId, letter};
+use crate::tables::{ConceptId, LETTERS, NO_SET, NO_TREATMENT, SetId, builtin, letter};
 
 /// The range of the idioms' patterns, by domain and value.
 type IdiomRanges<'f> = BTreeMap<(usize, &'f str), (u16, u16)>;
@@ -185,6 +185,14 @@ impl Generator {
             if !TIMEOUTS.contains(&timeout) {
                 return Err(source.error(offset, "on_timeout", format!("{timeout:?} is not a policy")));
             }
+            let mut unstated = Vec::new();
+            for name in &ontology.unstated {
+                let (offset, name) = (name.span().start, name.get_ref().as_str());
+                let Some(number) = builtin::NAMES.iter().position(|known| *known == name) else {
+                    return Err(source.error(offset, name, format!("there is no quantity #{name}")));
+                };
+                unstated.push(number);
+            }
             let mut oracles = String::new();
             for oracle in &ontology.oracle {
                 let tier = oracle.tier.get_ref();
@@ -217,7 +225,7 @@ impl Generator {
             let matrix: String = rows.iter().map(|(request, roles)| format!("({request:?}, &{roles:?}), ")).collect();
             let _ = writeln!(
                 lines,
-                "    Domain {{ name: {:?}, rank: {rank}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {timeout:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
+                "    Domain {{ name: {:?}, rank: {rank}, file: {:?}, evaluator: {:?}, notice: {:?}, forbidden: &{:?}, required: &{:?}, unstated: &{unstated:?}, actions: &{:?}, reformulation: {:?}, on_timeout: {timeout:?}, human_lock: {lock:?}, never: {}, two_persons: {}, approval_matrix: &[{matrix}], verification_sources: &{:?}, oracles: &[{oracles}] }},",
                 ontology.domain,
                 source.name,
                 ontology.evaluator,

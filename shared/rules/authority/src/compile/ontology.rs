@@ -23,6 +23,9 @@ pub(crate) struct Ontology {
     pub(crate) forbidden: Vec<String>,
     #[serde(default)]
     pub(crate) required: Vec<String>,
+    /// The quantities that a narrative answer may not state.
+    #[serde(default)]
+    pub(crate) unstated: Vec<Text>,
     #[serde(default)]
     pub(crate) suggested_actions: Vec<String>,
     #[serde(default)]

@@ -385,6 +385,60 @@ pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &
     }
 }
 
+/// A number of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stated {
+    pub(crate) value: f64,
+    /// What it measures; `None` without a unit.
+    pub(crate) dimension: Option<ConceptId>,
+    /// Its bytes in the reading, with the unit.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// What a number may measure. The other quantities are kinds of these, or numbers without a unit.
+const DIMENSIONS: [ConceptId; 11] =
+    [AGE, DOSE, WEIGHT, TEMPERATURE, MONEY, DURATION, LENGTH, PERCENT, POWER, PRESSURE, TIMESTAMP];
+
+/// The numbers of a text, each with what it measures. Stricter than the quantities of a question, because a reply that states
+/// one is not delivered: a unit that is a common word too, and "5m", which may be five million, measure nothing.
+pub(crate) fn stated(reading: &str, tokens: &[Token]) -> Vec<Stated> {
+    let numbers = tokens.iter().enumerate().filter_map(|(index, token)| Some((index, token, value(reading, token)?)));
+    let measured = |(index, token, value): (usize, &Token, f64)| {
+        let (mut dimension, mut last) = (None, index);
+        quantities_of(value, reading, tokens, index, &mut |concept, end| {
+            if DIMENSIONS.contains(&concept) {
+                (dimension, last) = (Some(concept), end.saturating_sub(1));
+            }
+        });
+        let unit = tokens.get(index + 1).filter(|unit| unit.position.abs_diff(token.position) == 1);
+        let word = unit.map_or("", |unit| unit.word(reading));
+        let is_joined = unit.is_some_and(|unit| unit.start == token.end);
+        let before = reading[..token.start].trim_end().chars().next_back();
+        if before.is_some_and(|sign| matches!(sign, '£' | '€' | '¥')) {
+            (dimension, last) = (Some(MONEY), index);
+        } else if let Some(end) = cross_section(value, reading, tokens, index) {
+            (dimension, last) = (Some(LENGTH), end);
+        } else if matches!(word, "awg" | "gauge") {
+            (dimension, last) = (Some(LENGTH), index + 1);
+        } else if matches!(word, "dose" | "doses" | "units" | "tab" | "tabs" | "caps" | "gummies" | "bar")
+            || (word == "m" && is_joined)
+        {
+            (dimension, last) = (None, index);
+        }
+        let end = tokens.get(last).map_or(token.end, |token| token.end);
+        Stated { value, dimension, start: token.start, end }
+    };
+    numbers.map(measured).collect()
+}
+
+/// The last token of the section of a beam, such as "2x10", that begins at a token. "24x7" is none.
+fn cross_section(value: f64, reading: &str, tokens: &[Token], index: usize) -> Option<usize> {
+    let [first, by, second] = tokens.get(index..index + 3)? else { return None };
+    let is_one = first.end == by.start && by.end == second.start && by.word(reading) == "x" && second.number.is_some();
+    (is_one && value <= 12.0).then_some(index + 2)
+}
+
 /// The quantities that begin with a number at the token.
 fn quantities_of(value: f64, reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
     let token = &tokens[index];
