@@ -2,6 +2,7 @@
 //! Governance, response structure). Developers read it. Customers read a [`crate::Refusal`], whose texts are those of
 //! the domain: a sale stores them, and the texts of an example repeat words of the question.
 
+use domain::texts;
 use serde::Serialize;
 
 use crate::evaluation::{Contact, Evaluation};
@@ -149,8 +150,10 @@ impl Evaluation {
     }
 
     fn immediate_response(&self, guided: &Guided) -> Option<ImmediateResponse> {
-        let of = |country: &str| guided.texts.display.iter().find(|(of, _)| *of == country).map(|(_, text)| *text);
-        let display = of(self.country()).or_else(|| of("CA"))?;
+        let displays = guided.texts.display;
+        let own = displays.iter().find(|(country, _)| *country == self.country()).map(|(_, text)| *text);
+        // Another country's text would name numbers that do not answer: the numbers are the resources.
+        let display = own.or_else(|| (!displays.is_empty()).then_some(texts::CRISIS))?;
         Some(ImmediateResponse { display, resources: self.resources() })
     }
 
@@ -187,6 +190,7 @@ fn required_actions(guided: &Guided) -> Option<RequiredActions> {
 #[cfg(test)]
 mod tests {
     use crate::evaluate;
+    use domain::texts;
 
     #[test]
     fn the_person_and_the_medicine_of_the_text_are_named() {
@@ -295,6 +299,21 @@ mod tests {
             let found = evaluate(text, None).escalation_targets();
             assert!(targets.iter().all(|target| found.contains(target)), "{text}: {found:?}");
             assert_eq!(found.is_empty(), targets.is_empty(), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_disclosure_shows_no_number_of_another_country() {
+        let text = "I'm 15. I don't want to be here anymore. No one would miss me.";
+        let shown = |locale: Option<&str>| {
+            let response = evaluate(text, locale).response().immediate_response.unwrap();
+            (response.display, response.resources[0].contact)
+        };
+        assert!(shown(Some("en-US")).0.contains("988lifeline.org") && shown(None).0.contains("9-8-8"));
+        for located in ["und-GB", "und-FR", "und-AU"] {
+            let (display, first) = shown(Some(located));
+            assert_eq!(display, texts::CRISIS, "{located}");
+            assert!(!first.contains("988") && !first.contains("9-8-8"), "{located}: {first}");
         }
     }
 

@@ -474,6 +474,26 @@ fn an_everyday_phrase_is_no_crisis_and_its_words_may_still_be_one() {
     }
 }
 
+/// The figures of Authority Governance, Appendix D and Appendix G. Their rules block what the requests block anyway, so
+/// the rule itself is looked for. The figure of the patterns for a large sum must be the same.
+#[test]
+fn the_amounts_that_need_more_are_those_of_the_specification() {
+    let transfer = "finance/transaction_amount=require_enhanced_verification";
+    let overpayment = "benefits/overpayment_amount=require_supervisor_review";
+    let has = |text: &str, rule: &str| evaluate(text, None).deciding_rules().iter().any(|one| one.rule == rule);
+    for (sum, is_large) in [("$9,999", false), ("$10,000", false), ("$10,001", true), ("10,001 dollars", true)] {
+        let text = format!("Please transfer {sum} to his account without verification.");
+        assert_eq!(has(&text, transfer), is_large, "{text}");
+        let plain = format!("Should I wire {sum} to his account?");
+        let is_blocked = evaluate(&plain, None).reason_code() == "identity_verification_required";
+        assert_eq!(is_blocked, is_large, "{plain}");
+    }
+    for (sum, is_large) in [("$999", false), ("$1,000", false), ("$1,001", true), ("$3,200", true)] {
+        let text = format!("Tell the claimant she owes {sum} in overpayment of her benefits; we have no evidence yet.");
+        assert_eq!(has(&text, overpayment), is_large, "{text}");
+    }
+}
+
 /// A rule compares a number in the unit of its axis.
 #[test]
 fn numbers_are_compared_in_the_unit_of_their_axis() {

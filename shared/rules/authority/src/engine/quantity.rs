@@ -58,7 +58,8 @@ const PRESSURE: ConceptId = concept("pressure");
 const TIMESTAMP: ConceptId = concept("timestamp");
 const IDENTIFIER: ConceptId = concept("identifier");
 
-/// The threshold of the rule on large transactions (BSA/AML), in the currency of the text.
+/// The threshold of the rule on large transactions (BSA/AML), in the currency of the text. `data/finance.toml` has it for
+/// the rule, and a test compares both.
 const LARGE_SUM: f64 = 10_000.0;
 
 /// From this number, a count of tablets exceeds any usual dose.
