@@ -6,10 +6,11 @@
 //! costs nothing, and alerts once when a check starts or stops failing.
 
 mod checks;
+mod circuits;
 mod handle;
 mod probe;
 mod targets;
 
-pub use handle::{DependencyProbe, Ports, handle};
+pub use handle::{DependencyProbe, Ports, RefreshToken, handle};
 pub use probe::{Checks, Findings};
 pub use targets::Targets;

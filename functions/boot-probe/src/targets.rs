@@ -5,17 +5,15 @@ use crate::{
         check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works, has_refresh_token,
         mailbox_answers, refund_key_works, stripe_answers,
     },
-    handle::{DependencyProbe, Ports},
+    circuits,
+    handle::{DependencyProbe, Ports, RefreshToken},
     probe::Checks,
 };
 use async_trait::async_trait;
 use aws::{DynamoSales, Reach, RetryPolicy, SecretDocument, SnsAlerts};
 use backend::{Backend, Bucket, QueueName, SecretName, TollClients, Topic};
 use doctor::{FAILED_CHECKS_NOTE, Vendors};
-use domain::{
-    Timestamp,
-    ports::{ModelError, Notes, SecretSource},
-};
+use domain::ports::{ModelError, Notes, SecretSource};
 use gemini::ModelList;
 use runtime::{Error, System};
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -189,10 +187,18 @@ impl DependencyProbe for Targets {
         probe.await
     }
 
-    async fn refresh_token_written_at(&self) -> Option<Timestamp> {
-        let written_at = self.refresh_token.written_at()?;
-        // A secret that was emptied, for an application permission, has a version too. The mailbox's check has read it.
-        let document = self.refresh_token.document().await.ok()?;
-        has_refresh_token(&document).then_some(written_at)
+    async fn refresh_token(&self) -> RefreshToken {
+        // A secret that was emptied, for an application permission, has a version too.
+        match self.refresh_token.document().await {
+            Err(_) => RefreshToken::Unknown,
+            Ok(document) if !has_refresh_token(&document) => RefreshToken::Missing,
+            Ok(_) => self.refresh_token.written_at().map_or(RefreshToken::Unknown, RefreshToken::WrittenAt),
+        }
+    }
+
+    async fn open_circuit(&self) -> Option<bool> {
+        let needs_toll = doctor::needs_toll(self.toll.pay_to.is_some(), &self.table).await;
+        let models: Vec<&str> = self.models.names().collect();
+        circuits::open_circuit(&self.table, &models, circuits::callers(&needs_toll)).await
     }
 }

@@ -76,9 +76,10 @@ metrics! {
     /// A smoke test was completed, with any result.
     SmokeTested: Event Count,
     /// The age of the mailbox's stored refresh token, in seconds: it expires after 90 days without use (Email Retry,
-    /// INV-07).
+    /// INV-07). 0 without a token.
     RefreshTokenAge: Level Seconds,
-    /// 1 while a model's circuit breaker is not closed, 0 when it closes; not measured while it stays closed.
+    /// 1 while a model's circuit breaker is not closed, 0 when it closes. boot-probe measures those of the configured
+    /// models in each run, so that a model that is no longer called does not keep the alarm raised.
     BreakerOpen: Level Count,
     /// 1 while the mailbox's circuit breaker is not closed, 0 when it closes; not measured while it stays closed.
     MailboxBreakerOpen: Level Count,
