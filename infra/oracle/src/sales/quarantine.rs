@@ -92,13 +92,15 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
         let sale = SaleStore::load(&deployed.stores.sales, &session).await.map_err(unreadable)?;
         Ok((held, sale.map(|sale| sale.value)))
     })?;
+    // A stack whose deployment is older than this output may have the switch off. The parameter's default is on.
+    let is_refund_on = deployed.output("QuarantineAutoRefund").is_none_or(|switch| switch == "on");
     for payload in &held {
         // A payload that is not JSON is printed unchanged.
         let payload: Value = serde_json::from_str(payload).unwrap_or_else(|_| payload.as_str().into());
         if one.target.json {
             output::print_json(&payload)?;
         } else {
-            let meaning = meaning(&payload, sale.as_ref().map(Sale::fulfilment));
+            let meaning = meaning(&payload, sale.as_ref(), is_refund_on);
             output::print(&output::wrapped(&meaning, 0, output::width()))?;
             output::print(&format!("{}\n\n", customer_text::visible(&serde_json::to_string_pretty(&payload)?)))?;
         }
@@ -110,20 +112,28 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
 }
 
 /// A line on a stored payload and the possible decisions. The quarantine also stores payloads of holds that have ended.
-fn meaning(payload: &Value, fulfilment: Option<&Fulfilment>) -> String {
+/// `is_refund_on` is the stack's `QuarantineAutoRefund`.
+fn meaning(payload: &Value, sale: Option<&Sale>, is_refund_on: bool) -> String {
     let (gate, held_at) = (Gate::deserialize(&payload["gate"]).ok(), payload["held_at"].as_str().unwrap_or("-"));
     let where_held = match gate {
         Some(Gate::BeforeCache) => "Held before it was cached: neither page nor mail has shown it.",
         Some(Gate::BeforeDelivery) => "Held before page or mail: the block list has changed since it was cached.",
         None => "Held.",
     };
-    let is_this = matches!(fulfilment, Some(Fulfilment::InReview { gate: now, at })
-        if Some(*now) == gate && at.to_iso() == held_at);
-    let now = if is_this {
-        "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund; without \
-         a decision within 24 hours the money is refunded automatically."
-    } else {
-        "This hold has ended, or never began: nothing waits for a decision about it."
+    let is_this = |sale: &&Sale| {
+        matches!(sale.fulfilment(), Fulfilment::InReview { gate: now, at }
+            if Some(*now) == gate && at.to_iso() == held_at)
+    };
+    let now = match sale.filter(is_this) {
+        Some(sale) if is_refund_on && sale.gives_money_back() => {
+            "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund; \
+             without a decision within 24 hours the money is refunded automatically."
+        }
+        Some(_) => {
+            "It waits for a decision: approve (the filter looks again), replace (with a cleaned text), or refund. No \
+             policy refunds it: it waits until an operator decides."
+        }
+        None => "This hold has ended, or never began: nothing waits for a decision about it.",
     };
     format!("{where_held} {now} Since {}.", minute(held_at))
 }
@@ -228,19 +238,40 @@ fn answer_for(decided: Decided) -> Answer {
 mod tests {
     use super::*;
     use domain::Timestamp;
+    use testkit::sale::WithField;
 
     #[test]
     fn a_kept_payload_says_whether_it_waits_for_anybody() {
+        let (payload, sale) = held();
+        assert!(meaning(&payload, Some(&sale), true).contains("waits for a decision"));
         let at = Timestamp::from_seconds(0);
-        let payload = json!({ "gate": 1, "held_at": at.to_iso(), "payload": {} });
-        let held = Fulfilment::InReview { gate: Gate::BeforeCache, at };
-        assert!(meaning(&payload, Some(&held)).contains("waits for a decision"));
-        for ended in [
-            Some(&Fulfilment::Ready { at, archived: true }),
-            Some(&Fulfilment::InReview { gate: Gate::BeforeDelivery, at }),
-            None,
-        ] {
-            assert!(meaning(&payload, ended).contains("This hold has ended"), "{ended:?}");
+        for ended in [Fulfilment::Ready { at, archived: true }, Fulfilment::InReview { gate: Gate::BeforeDelivery, at }]
+        {
+            let sale = sale.clone().with("fulfilment", ended);
+            assert!(meaning(&payload, Some(&sale), true).contains("This hold has ended"), "{:?}", sale.fulfilment());
         }
+        assert!(meaning(&payload, None, true).contains("This hold has ended"));
+    }
+
+    /// An operator who reads that the money goes back by itself does nothing more.
+    #[test]
+    fn a_refund_is_promised_only_where_a_policy_makes_it() {
+        let (payload, sale) = held();
+        let promises = |sale: &Sale, is_refund_on| {
+            let text = meaning(&payload, Some(sale), is_refund_on);
+            let (promise, none) = (text.contains("refunded automatically"), text.contains("until an operator decides"));
+            assert!(promise != none, "{text}");
+            promise
+        };
+        assert!(promises(&sale, true));
+        assert!(!promises(&sale, false), "QuarantineAutoRefund=off");
+        assert!(!promises(&sale.with("given", true), true), "nothing was paid");
+    }
+
+    fn held() -> (Value, Sale) {
+        let at = Timestamp::from_seconds(0);
+        let sale = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at);
+        let sale = sale.with("fulfilment", Fulfilment::InReview { gate: Gate::BeforeCache, at });
+        (json!({ "gate": 1, "held_at": at.to_iso(), "payload": {} }), sale)
     }
 }
