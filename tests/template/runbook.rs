@@ -221,6 +221,17 @@ fn only_one_of_two_stacks_watches_the_mailbox() {
     }
 }
 
+/// The drill deletes a bucket's policy, of which the file then has the only copy. A second run finds no policy.
+#[test]
+fn a_repeated_drill_keeps_the_copy_of_the_policy() {
+    let runbook = read("infra/runbook.md");
+    let block = runbook.split("```").find(|block| block.contains("delete-bucket-policy")).unwrap_or_default();
+    let line = |command: &str| block.lines().find(|line| line.contains(command)).unwrap_or_default();
+    assert!(line("get-bucket-policy").starts_with("[ -s policy-BUCKET.json ] || "), "{block}");
+    assert!(line("delete-bucket-policy").starts_with("[ -s policy-BUCKET.json ] && "), "{block}");
+    assert!(line("put-bucket-policy").ends_with("file://policy-BUCKET.json && rm policy-BUCKET.json"), "{block}");
+}
+
 /// Each drill of the runbook has a test of the same name, and each such test is in the runbook.
 #[test]
 fn every_drill_is_played() {

@@ -28,8 +28,8 @@ domain::enum_with_words! {
         /// The refresh token of a person's consent to use the mailbox. Functions replace it, so it is set after a
         /// consent only. `{"refresh_token":""}` removes it, for an application permission.
         GraphToken = "graph-token",
-        /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A further key
-        /// becomes the current one; the earlier ones stay, as records name theirs.
+        /// 32 random bytes in hex: the key of the digests that stand for addresses in the audit log. A new key becomes
+        /// the current one; the earlier ones stay, as records name theirs, and are refused.
         Audit = "audit",
         /// 32 random bytes in hex: the key of the ids of the chat's subscribers. It is set once: another key would make
         /// every subscriber a stranger.
@@ -54,6 +54,11 @@ pub(crate) enum InvalidValue {
     Hex,
     #[error("the secret has another key already, and it is never replaced")]
     Final,
+    #[error(
+        "this is the earlier key {given}, and {current} stays the current one: an earlier key may have leaked. To change \
+         the key, store a new one (openssl rand -hex 32)"
+    )]
+    Earlier { given: String, current: String },
     #[error("the stored value is not a JSON object, and may have a key that must stay: correct it in Secrets Manager")]
     Unreadable,
     #[error("the value must be a JSON object of text fields out of {0}")]
@@ -159,14 +164,22 @@ fn chat(current: &Value, value: &str) -> Result<Value, InvalidValue> {
     }
 }
 
-/// Adds a key as the current version. Adding the current key again changes nothing.
+/// Adds a key as the current version. Adding the current key again changes nothing. An earlier key is refused: a repeated
+/// step of the deployment guide would otherwise go back to a key that was replaced.
 fn audit(current: &Value, value: &str) -> Result<Value, InvalidValue> {
     if !is_hex(value) {
         return Err(InvalidValue::Hex);
     }
     let mut keys = current["keys"].as_object().cloned().unwrap_or_default();
     let known = keys.iter().find(|(_, key)| **key == value).map(|(version, _)| version.clone());
-    let version = known.unwrap_or_else(|| format!("v{}", keys.len() + 1));
+    let in_use = current["current"].as_str().filter(|version| keys.contains_key(*version));
+    let version = match (known, in_use) {
+        (Some(given), Some(in_use)) if given != in_use => {
+            return Err(InvalidValue::Earlier { given, current: in_use.to_owned() });
+        }
+        (Some(given), _) => given,
+        (None, _) => format!("v{}", keys.len() + 1),
+    };
     keys.insert(version.clone(), json!(value));
     Ok(json!({ "current": version, "keys": keys }))
 }
@@ -263,6 +276,19 @@ mod tests {
         assert_eq!(two, json!({ "current": "v2", "keys": { "v1": first, "v2": second } }));
         assert_eq!(made(Name::Audit, &two, &second), Ok(two));
         assert_eq!(made(Name::Audit, &json!({}), "xyz"), Err(InvalidValue::Hex));
+    }
+
+    /// The guide's third part is repeated after a rotation.
+    #[test]
+    fn an_earlier_audit_key_does_not_become_current_again() {
+        let (first, second) = ("0".repeat(64), "1".repeat(64));
+        let two = json!({ "current": "v2", "keys": { "v1": first, "v2": second } });
+        let refused = made(Name::Audit, &two, &first).unwrap_err();
+        assert_eq!(refused, InvalidValue::Earlier { given: "v1".to_owned(), current: "v2".to_owned() });
+        assert!(!refused.to_string().contains("000"), "{refused}");
+        let none_is_current = json!({ "current": "v9", "keys": { "v1": first } });
+        let repaired = json!({ "current": "v1", "keys": { "v1": first } });
+        assert_eq!(made(Name::Audit, &none_is_current, &first), Ok(repaired));
     }
 
     /// A production key is refused for the smoke test, and no error repeats the input.
