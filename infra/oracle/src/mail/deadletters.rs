@@ -107,13 +107,11 @@ pub(crate) fn run(command: &DeadLettersCommand) -> Result<Ended, CommandError> {
 
 fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
     let (deployed, operator, session) = arguments.one.open()?;
-    let (found, question) = if arguments.not_sent {
-        (MailOutcome::NotSent, "Send the mail again?")
-    } else {
-        (MailOutcome::Sent, "Record that the mail was sent?")
-    };
+    let found = if arguments.not_sent { MailOutcome::NotSent } else { MailOutcome::Sent };
+    let unknown = wait(load(&deployed, &session))?.map(|sale| sale.unknown_mails()).unwrap_or_default();
+    let question = question(&session, &unknown, found);
     let observed = evidence::of_sales(&deployed, slice::from_ref(&session))?;
-    if !observed.confirm(&deployed, (&arguments.one.signed, &operator), "deadletters settle", question)? {
+    if !observed.confirm(&deployed, (&arguments.one.signed, &operator), "deadletters settle", &question)? {
         return Ok(Ended::Nothing);
     }
     let retries = deployed.backend().queue(QueueName::MailRetries)?;
@@ -128,6 +126,23 @@ fn settle(arguments: &SettleArguments) -> Result<Ended, CommandError> {
         || format!("settled: {}\n", names.join(", ")),
     )?;
     Ok(if names.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+/// Names the sale and its mails: the argument may be a reference of 8 characters, and a customer whose mail is recorded as
+/// sent by mistake never gets it.
+fn question(session: &SessionId, unknown: &[Letter], found: MailOutcome) -> String {
+    let session = session.as_str();
+    let names = unknown.iter().map(|letter| letter.as_str()).collect::<Vec<_>>().join(", ");
+    match (found, unknown) {
+        (MailOutcome::NotSent, []) => {
+            format!("No mail of {session} has an unknown outcome. Send those that are due again?")
+        }
+        (MailOutcome::Sent, []) => format!("No mail of {session} has an unknown outcome. Record that it was sent?"),
+        (MailOutcome::NotSent, [_]) => format!("Send the mail of {session} again: {names}?"),
+        (MailOutcome::NotSent, _) => format!("Send {} mails of {session} again: {names}?", unknown.len()),
+        (MailOutcome::Sent, [_]) => format!("Record that the mail of {session} was sent: {names}?"),
+        (MailOutcome::Sent, _) => format!("Record that {} mails of {session} were sent: {names}?", unknown.len()),
+    }
 }
 
 fn listed(deployed: &Deployed, since: Option<&str>) -> Result<Vec<DeadLetter>, CommandError> {
@@ -281,6 +296,18 @@ mod tests {
         assert!(is_done(&Ok(vec![(Letter::Verdict, Step::AskAgain), (Letter::SilentDrop, Step::NotWanted)])));
         assert!(!is_done(&Ok(vec![(Letter::Verdict, Step::NotWanted)])) && !is_done(&Ok(vec![])));
         assert!(!is_done(&Err(RedriveError::NoSale.into())));
+    }
+
+    #[test]
+    fn the_question_about_a_mail_names_its_sale_and_the_mail() {
+        let session = SessionId::parse("cs_live_abcdefghijklmnop").unwrap();
+        for found in [MailOutcome::Sent, MailOutcome::NotSent] {
+            for unknown in [&[][..], &[Letter::Verdict], &[Letter::Verdict, Letter::SilentDrop]] {
+                let asked = question(&session, unknown, found);
+                assert!(asked.contains("cs_live_abcdefghijklmnop") && asked.ends_with('?'), "{asked}");
+                assert!(unknown.iter().all(|letter| asked.contains(letter.as_str())), "{asked}");
+            }
+        }
     }
 
     #[test]
