@@ -1,17 +1,18 @@
 //! The runbook has an entry for every alarm, with the command that the alarm's description names, one for every drill, and
-//! one for every alert about a member of the Bridge, an account or a subscriber. The guide carries the chat's key from stack
-//! to stack. A test of the command line (`infra/oracle/src/documented_commands.rs`) checks that their commands exist.
+//! one for every alert. The guide carries the chat's key from stack to stack. A test of the command line
+//! (`infra/oracle/src/documented_commands.rs`) checks that their commands exist.
 
 use crate::{
     alarms::has_event,
     assert_rule,
-    model::{Template, root, sources, target},
+    model::{Template, root, shipped, sources, target},
     patch::{change, set},
 };
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    path::Path,
 };
 
 fn read(path: &str) -> String {
@@ -180,6 +181,48 @@ fn every_alert_about_a_member_or_subscriber_has_an_entry() {
     for name in names {
         assert!(runbook.contains(&format!("\n| `{name}` | ")), "infra/runbook.md has no entry for {name}");
     }
+}
+
+/// Words in capitals beside a tag that are no names of alerts: severities, and values of records.
+const NO_NAMES: [&str; 6] = ["CRITICAL", "DEAD", "ERROR", "NULL", "UNKNOWN", "WARN"];
+
+/// The tags and names of alerts in a source without its tests. A name is a literal in capitals in a file that has a tag.
+fn alerts_of(source: &str) -> BTreeSet<&str> {
+    let words = || source.split('"').skip(1).step_by(2);
+    let is_tag = |word: &&str| {
+        (word.starts_with("ORACLE-") || *word == "SILENT-DROP")
+            && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
+    };
+    let is_name = |word: &&str| {
+        word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') && !NO_NAMES.contains(word)
+    };
+    if !source.contains("Alert::") || !words().any(|word| is_tag(&word)) {
+        return BTreeSet::new();
+    }
+    words().filter(|word| is_tag(word) || is_name(word)).collect()
+}
+
+#[test]
+fn every_alert_has_an_entry() {
+    let runbook = read("infra/runbook.md");
+    let paths = ["functions", "shared"].into_iter().flat_map(|folder| sources(&root().join(folder)));
+    let is_of_tests =
+        |path: &Path| path.strip_prefix(root()).is_ok_and(|path| path.to_string_lossy().contains("tests"));
+    let texts: Vec<String> = paths.filter(|path| !is_of_tests(path)).map(|path| shipped(&path)).collect();
+    let alerts: BTreeSet<&str> = texts.iter().flat_map(|text| alerts_of(text)).collect();
+    for known in ["ORACLE-PROBE", "PAID_SESSIONS", "ORACLE-GATE", "CIRCUIT", "INBOX_READ", "SECOND_LOOK", "SILENT-DROP"]
+    {
+        assert!(alerts.contains(known), "{known}: {alerts:?}");
+    }
+    let missing: Vec<_> = alerts.into_iter().filter(|alert| !runbook.contains(&format!("`{alert}`"))).collect();
+    assert!(missing.is_empty(), "infra/runbook.md has no entry for {missing:?}");
+}
+
+#[test]
+fn the_alerts_of_a_source_are_its_tags_and_names() {
+    let source = r#"Alert::about("ORACLE-NEW", Severity::Critical, now, "NEW_NAME", "-", "WARN")"#;
+    assert_eq!(alerts_of(source), BTreeSet::from(["NEW_NAME", "ORACLE-NEW"]));
+    assert!(alerts_of(r#"const UNKNOWN_CODE: &str = "ORACLE-BOOT-PROBE";"#).is_empty());
 }
 
 /// A stack with another key takes every paying subscriber for a stranger.
