@@ -2,11 +2,12 @@
 
 use crate::{
     assert_rule,
-    model::{Template, list, pairs},
+    model::{Template, list, pairs, root},
     patch::{change, edit, property, set},
 };
 
 use serde_json::json;
+use std::fs;
 
 /// The fields that an access log may contain. Path and query contain the session id, which gives access to a verdict;
 /// the caller's address is personal data.
@@ -103,4 +104,29 @@ fn no_secret_is_a_parameter_or_in_the_environment() {
     let resolved = json!("{{resolve:secretsmanager:oracle/gemini}}");
     let key = property("VerdictFunction", "Environment/Variables/GEMINI_API_KEY");
     assert_rule(rule, set(&key, resolved), "VerdictFunction: GEMINI_API_KEY holds a secret");
+}
+
+/// The files that the deployment guide passes to `oracle secrets set`.
+fn files_of_keys(guide: &str) -> Vec<&str> {
+    let commands = guide.lines().filter(|line| line.trim_start().starts_with("oracle secrets set "));
+    let files = commands.filter_map(|line| line.split_once(" < ").or_else(|| line.split_once(" --from ")));
+    files.filter_map(|(_, file)| file.split_whitespace().next()).collect()
+}
+
+/// The guide asks for commits on a branch of the clone.
+#[test]
+fn keys_are_made_outside_the_clone_and_git_ignores_them_there() {
+    let guide = fs::read_to_string(root().join("infra/README.md")).expect("the guide");
+    let ignored = fs::read_to_string(root().join(".gitignore")).expect("a file of the repository");
+    let is_ignored = |file: &&str| {
+        ignored.lines().filter_map(|line| line.strip_prefix('/')).any(|pattern| match pattern.split_once('*') {
+            Some((start, end)) => file.starts_with(start) && file.ends_with(end),
+            None => *file == pattern,
+        })
+    };
+    let files = files_of_keys(&guide);
+    let missing: Vec<_> = files.iter().filter(|file| !is_ignored(file)).collect();
+    assert!(missing.is_empty() && files.len() >= 10, ".gitignore lacks {missing:?} of {files:?}");
+    let before = guide.split_once("openssl rand").expect("the first key").0;
+    assert!(before.contains("umask 077; mkdir -p ~/oracle-keys && cd ~/oracle-keys"));
 }
