@@ -59,11 +59,12 @@ pub(crate) enum QueuesCommand {
         after_help = "Example:\n  oracle queues show orders\n\nExit code 1: the queue has no visible dead letter."
     )]
     Show(ShowArguments),
-    /// Delete a dead letter that cannot be handled. The decision is recorded first.
+    /// Delete a dead letter that cannot be handled, or all undelivered alerts. The decision is recorded first.
     ///
-    /// Its work is then never done. Redrive a readable message instead: `oracle queues redrive`.
+    /// Its work is then never done. Redrive a readable message instead: `oracle queues redrive`. Alerts that the webhook
+    /// refused are no work: read them, repair the webhook, then remove all of them with `--all`.
     #[command(
-        after_help = "Example:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n\nExit code 1: the message is gone or hidden by another reader, or you declined."
+        after_help = "Examples:\n  oracle queues remove orders 5f1c2a3b-… --by dana --reason 'not ours: no such session'\n  oracle queues remove alerts --all --by dana --reason 'the webhook is repaired'\n\nExit code 1: the message is gone or hidden by another reader, there was none, not all were removed, or you declined."
     )]
     Remove(RemoveArguments),
     /// Redrive a queue's dead letters. The decision is recorded first.
@@ -107,7 +108,11 @@ pub(crate) struct RemoveArguments {
     #[arg(value_parser = queue)]
     queue: Queue,
     /// The message's id, as `oracle queues show` prints it.
-    id: String,
+    #[arg(required_unless_present = "all")]
+    id: Option<String>,
+    /// Every visible message of `alerts`, and of no other queue: their messages are work.
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
     #[command(flatten)]
     signed: Signed,
 }
@@ -282,8 +287,62 @@ fn unreadable(queue: &str, body: &str) -> Option<String> {
 }
 
 fn remove(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
+    match &arguments.id {
+        Some(id) => remove_one(arguments, id),
+        None => remove_alerts(arguments),
+    }
+}
+
+/// Deletes all undelivered alerts that are visible now: after an outage of the webhook there may be hundreds, and the alarm
+/// on them stays raised until none is left.
+fn remove_alerts(arguments: &RemoveArguments) -> Result<Ended, CommandError> {
+    let queue = arguments.queue.name;
+    require_alerts(queue)?;
     let (deployed, operator) = arguments.signed.open()?;
-    let (queue, id) = (arguments.queue.name, arguments.id.as_str());
+    let url = arguments.queue.address(&deployed)?;
+    let admin = deployed.queues();
+    let messages = wait(async { admin.look(url, usize::MAX).await.or_failed("the queue cannot be read") })?;
+    let found = messages.len();
+    let question = format!("Delete all {found} undelivered alert(s)? `oracle queues show {queue}` prints them.");
+    if found == 0 || !arguments.signed.confirm(&deployed, &question)? {
+        let answer = json!({ "queue": queue, "found": found, "removed": 0 });
+        output::print_answer(arguments.signed.target.json, &answer, || "no alert was removed\n".to_owned())?;
+        return Ok(Ended::Nothing);
+    }
+    let items = messages.iter().map(|message| document(queue, message)).collect();
+    let observed = Observed { store: "dead letters", rules: &["a removed message is not put back"], items };
+    let ids = messages.iter().map(|message| message.id.clone()).collect();
+    let removed = wait(async {
+        observed.record(&deployed, &operator, "queues remove", facts_about(queue, &messages)).await?;
+        admin.delete_these(url, &ids).await.or_failed("some messages may still be there: repeat the command")
+    })?;
+    let answer = json!({ "queue": queue, "found": found, "removed": removed });
+    output::print_answer(arguments.signed.target.json, &answer, || removed_alerts(removed, found))?;
+    Ok(if removed == found { Ended::Done } else { Ended::Nothing })
+}
+
+fn require_alerts(queue: &str) -> Result<(), CommandError> {
+    if queue == "alerts" {
+        return Ok(());
+    }
+    Err(CommandError::Usage(format!("--all removes alerts only: a message of {queue} is work, so name it")))
+}
+
+/// The recorded facts about a removal of several messages: their number, and a digest of all bodies in the order of
+/// `oracle queues show`, each with a line break.
+fn facts_about(queue: &str, messages: &[DeadMessage]) -> serde_json::Value {
+    let bodies: String = messages.iter().map(|message| format!("{}\n", message.body)).collect();
+    json!({ "queue": queue, "messages": messages.len(), "sha256": audit::hash::sha256(bodies.as_bytes()) })
+}
+
+fn removed_alerts(removed: usize, found: usize) -> String {
+    let left = if removed < found { "; others are hidden at the moment: try again in two minutes" } else { "" };
+    format!("{removed} of {found} alert(s) are removed{left}\n")
+}
+
+fn remove_one(arguments: &RemoveArguments, id: &str) -> Result<Ended, CommandError> {
+    let (deployed, operator) = arguments.signed.open()?;
+    let queue = arguments.queue.name;
     let url = arguments.queue.address(&deployed)?;
     let admin = deployed.queues();
     let is_there = wait(async { admin.look(url, usize::MAX).await.or_failed("the queue cannot be read") })?;
@@ -461,6 +520,18 @@ mod tests {
         let advised = "50 of about 300 dead letters are shown: give a larger --most";
         assert_eq!(cut(50, 50, 300).as_deref(), Some(advised));
         assert_eq!(cut(0, 0, 0), None);
+    }
+
+    #[test]
+    fn all_alerts_are_removed_with_their_number_and_a_digest_and_no_work_is() {
+        let message = |body: &str| DeadMessage { id: body.to_lowercase(), body: body.into(), sent_at: None };
+        let facts = facts_about("alerts", &[message("A"), message("B")]);
+        let digest = audit::hash::sha256(b"A\nB\n");
+        assert_eq!(facts, json!({ "queue": "alerts", "messages": 2, "sha256": digest }));
+        assert_eq!(removed_alerts(2, 2), "2 of 2 alert(s) are removed\n");
+        assert!(removed_alerts(1, 2).contains("try again in two minutes"));
+        assert!(require_alerts("alerts").is_ok());
+        assert!(matches!(require_alerts("orders"), Err(CommandError::Usage(text)) if text.contains("alerts only")));
     }
 
     /// Otherwise an operator would believe that all dead letters are back.

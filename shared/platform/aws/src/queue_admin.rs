@@ -1,4 +1,5 @@
-//! Queues for operators: their sizes, and the redrive of dead letters.
+//! Queues for operators: their sizes, and the redrive and removal of dead letters.
+//! The file has more than 300 lines because all of it is calls of one client, which share the hiding of messages.
 
 use crate::{
     Connection,
@@ -224,6 +225,54 @@ impl QueueAdmin {
         };
         self.show_again(url, &batches).await;
         deleted
+    }
+
+    /// Deletes these messages of a dead-letter queue, and no other. Returns the number that it deleted: a message that is
+    /// hidden at the moment stays.
+    ///
+    /// # Errors
+    /// [`StorageError`]: some of the messages may be deleted.
+    pub async fn delete_these(&self, url: &str, wanted: &BTreeSet<String>) -> Result<usize, StorageError> {
+        let is_wanted = |message: &Message| message.message_id.as_ref().is_some_and(|id| wanted.contains(id));
+        let (mut seen, mut deleted, mut others) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let ended = loop {
+            let batch = match self.receive(step("dead letters receive"), url, HIDDEN).await {
+                Ok(batch) => batch,
+                Err(error) => break Err(error),
+            };
+            let known = seen.len();
+            seen.extend(batch.iter().filter_map(|message| message.message_id.clone()));
+            let (unwanted, batch): (Vec<_>, Vec<_>) = batch.into_iter().partition(|message| !is_wanted(message));
+            others.push(unwanted);
+            match self.delete_batch(url, &batch).await {
+                Ok(ids) => deleted.extend(ids),
+                Err(error) => break Err(error),
+            }
+            if seen.len() == known || deleted.len() == wanted.len() {
+                break Ok(());
+            }
+        };
+        self.show_again(url, &others).await;
+        ended.map(|()| deleted.len())
+    }
+
+    /// Deletes up to ten received messages. Returns the ids of those that SQS has deleted.
+    async fn delete_batch(&self, url: &str, messages: &[Message]) -> Result<Vec<String>, StorageError> {
+        if messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let entry = |(index, message): (usize, &Message)| {
+            let entry = DeleteMessageBatchRequestEntry::builder().id(index.to_string());
+            entry.receipt_handle(message.receipt_handle.clone().unwrap_or_default()).build().map_err(Failure::other)
+        };
+        let delete = || async {
+            let entries = messages.iter().enumerate().map(entry).collect::<Result<Vec<_>, _>>()?;
+            Ok(self.client().delete_message_batch().queue_url(url).set_entries(Some(entries)).send().await?.successful)
+        };
+        let done = self.connection.call(step("dead letters delete"), delete).await?;
+        let is_done = |index: usize| done.iter().any(|done| done.id == index.to_string());
+        let ids = messages.iter().enumerate().filter(|(index, _)| is_done(*index));
+        Ok(ids.filter_map(|(_, message)| message.message_id.clone()).collect())
     }
 
     /// Receives messages of a dead-letter queue into `batches` until they are enough or no new ones come. SQS returns any

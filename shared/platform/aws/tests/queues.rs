@@ -110,6 +110,30 @@ async fn a_dead_letter_that_sqs_returns_last_is_deleted_and_the_others_stay_visi
     assert!(seen[3].contains("handle-a") && seen[3].contains("handle-b"), "{seen:?}");
 }
 
+/// A message that comes meanwhile was not shown to the operator who decided.
+#[tokio::test]
+async fn only_the_named_dead_letters_are_deleted_and_the_others_stay_visible() {
+    let deleted = |entries: Value| answered(&json!({ "Successful": entries, "Failed": [] }).to_string());
+    let one = || deleted(json!([{ "Id": "0" }]));
+    let server = Server::start([received(&["a", "new"]), one(), received(&["b"]), one(), deleted(json!([]))]).await;
+    let wanted = ["a", "b"].map(str::to_owned).into();
+    assert_eq!(QueueAdmin::new(connection(&server.url)).delete_these(DEAD, &wanted).await.unwrap(), 2);
+    let seen = server.seen();
+    assert!(seen[1].contains("handle-a") && !seen[1].contains("handle-new"), "{seen:?}");
+    assert!(seen[3].contains("handle-b") && seen[4].contains("handle-new"), "{seen:?}");
+    assert!(!seen[4].contains("handle-a") && !seen[4].contains("handle-b"), "{seen:?}");
+}
+
+/// Another reader hides it, or SQS refuses to delete it.
+#[tokio::test]
+async fn a_dead_letter_that_is_not_deleted_does_not_count() {
+    let refused = r#"{"Successful":[{"Id":"0"}],
+        "Failed":[{"Id":"1","SenderFault":false,"Code":"InternalError"}]}"#;
+    let server = Server::start([received(&["a", "b"]), answered(refused), answered("{}")]).await;
+    let wanted = ["a", "b", "hidden"].map(str::to_owned).into();
+    assert_eq!(QueueAdmin::new(connection(&server.url)).delete_these(DEAD, &wanted).await.unwrap(), 1);
+}
+
 #[tokio::test]
 async fn a_look_that_fails_hides_nothing_either() {
     let shown = answered(r#"{"Successful":[],"Failed":[]}"#);
