@@ -7,8 +7,12 @@ use std::{
 };
 
 use clap::{Args, Subcommand, ValueEnum};
-use domain::ports::SecretSource;
+use domain::{
+    Timestamp,
+    ports::{Clock, SecretSource},
+};
 use ring::rand::{SecureRandom, SystemRandom};
+use runtime::System;
 use serde_json::{Value, json};
 
 use super::secret_documents::Name;
@@ -20,7 +24,7 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// List the secrets: which fields each has, and which are still empty. Never shows a value.
+    /// List the secrets: which fields each has, when it was set, and which are still empty. Never shows a value.
     #[command(after_help = "Example:\n  oracle secrets list --stack-name oracle\n\nExit code 1: one of them is empty.")]
     List(Target),
     /// Fill or replace a secret with the value on standard input, or in a file. A value is never an argument.
@@ -54,10 +58,11 @@ pub(crate) fn run(command: &SecretsCommand) -> Result<Ended, CommandError> {
     }
 }
 
-/// The document of a secret, as [`parsed`] returns it.
-async fn current(deployed: &Deployed, name: Name) -> Result<Value, CommandError> {
-    let document = deployed.secret(name.text()).document().await.or_failed("the secret cannot be read")?;
-    Ok(parsed(document.expose()))
+/// The document of a secret, as [`parsed`] returns it, and when it was set.
+async fn current(deployed: &Deployed, name: Name) -> Result<(Value, Option<Timestamp>), CommandError> {
+    let secret = deployed.secret(name.text());
+    let document = secret.document().await.or_failed("the secret cannot be read")?;
+    Ok((parsed(document.expose()), secret.written_at()))
 }
 
 /// The secret's object, which is empty until the secret is filled in. A value that is no object was written by hand,
@@ -82,24 +87,34 @@ fn shown(document: &Value) -> String {
     if fields.is_empty() { "empty".to_owned() } else { fields.join(", ") }
 }
 
+/// When the value was set, and its age: a refresh token expires, and a value that is older than its change at the vendor
+/// is a stale one.
+fn age(set_at: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(at) = set_at else { return String::new() };
+    format!("; set {}, {} ago", output::minute(&at.to_iso()), output::age(now.since(at).as_secs()))
+}
+
 fn list(target: &Target) -> Result<Ended, CommandError> {
     let deployed = target.open()?;
-    let documents = wait(async {
-        let mut documents = Vec::new();
+    let now = System.now();
+    let (documents, set_at) = wait(async {
+        let (mut documents, mut set_at) = (Vec::new(), Vec::new());
         for name in Name::value_variants() {
-            documents.push((name.text(), current(&deployed, *name).await?));
+            let (document, at) = current(&deployed, *name).await?;
+            documents.push((name.text(), document));
+            set_at.push(at);
         }
-        Ok(documents)
+        Ok((documents, set_at))
     })?;
     if target.json {
-        let entry = |(name, document): &(&str, Value)| {
+        let entry = |((name, document), at): (&(&str, Value), &Option<Timestamp>)| {
             let (fields, unreadable) = (fields(document), document.is_null());
-            json!({ "name": name, "fields": fields, "unreadable": unreadable })
+            json!({ "name": name, "fields": fields, "unreadable": unreadable, "set_at": at.map(Timestamp::to_iso) })
         };
-        output::print_json(&documents.iter().map(entry).collect::<Vec<_>>())?;
+        output::print_json(&documents.iter().zip(&set_at).map(entry).collect::<Vec<_>>())?;
     } else {
-        for (name, document) in &documents {
-            output::print(&format!("{name:<15} {}\n", shown(document)))?;
+        for ((name, document), at) in documents.iter().zip(&set_at) {
+            output::print(&format!("{name:<15} {}{}\n", shown(document), age(*at, now)))?;
         }
     }
     Ok(if are_complete(&documents) { Ended::Done } else { Ended::Nothing })
@@ -124,7 +139,7 @@ fn set(arguments: &SetArguments) -> Result<Ended, CommandError> {
     let (deployed, operator) = arguments.signed.open()?;
     let random = random()?;
     let document = wait(async {
-        let current = current(&deployed, name).await?;
+        let (current, _) = current(&deployed, name).await?;
         let document = name.document(&current, &value, &random);
         let document = document.map_err(|error| CommandError::Refused(format!("{}: {error}", name.text())))?;
         let failed = |error| CommandError::failed("the secret may not be stored: repeat the command", error);
@@ -187,6 +202,14 @@ mod tests {
         let document = json!({ "subscriber_key": "0a" });
         let chat = answer(Name::Chat, "oracle/chat", &document);
         assert_eq!((chat.get("version"), text("oracle/chat", &document, &chat).contains("0a")), (None, false));
+    }
+
+    /// The alarm on the age of the refresh token names this list.
+    #[test]
+    fn the_list_shows_the_age_of_a_value() {
+        let (at, now) = (Timestamp::from_seconds(0), Timestamp::from_seconds(60 * 86_400));
+        assert_eq!(age(Some(at), now), "; set 1970-01-01 00:00, 60d ago");
+        assert_eq!(age(None, now), "");
     }
 
     /// An operator saves a bare key in the console, which may be all digits, or an object with a comma too many.
