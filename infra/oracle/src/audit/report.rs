@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use audit_verify::report::{Report, Retrievals, SLOW_MS};
+use audit_verify::report::{Report, Retrievals, SLOW_MS, Step, TOLL_SLOW_MS};
 use domain::Tier;
 
 use crate::terminal::output::{self, Row, amount};
@@ -68,6 +68,7 @@ pub(crate) fn for_people(report: &Report, width: usize) -> String {
         vec![decision.to_owned(), check.reason.clone(), check.count.to_string()]
     });
     part("CROSSCHECK", &["DECISION", "REASON", "COUNT"], checks.collect());
+    part("REGENERATED, against the first verdict", &["DIFFERENCE", "COUNT", "SHARE"], shares(&divergences(report)));
     let mut sold: Vec<Vec<String>> = report
         .toll
         .revenue
@@ -104,6 +105,26 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
         let limit = SLOW_MS / 1000;
         warnings.push(format!("verdicts that took more than {limit} s: {}", report.slow_verdicts));
     }
+    for row in report.latency.iter().filter(|row| row.step == Step::Verdict && row.p95_ms >= SLOW_MS) {
+        let tier = row.tier.map_or("-", Tier::key);
+        warnings.push(format!(
+            "p95 of the verdicts of {tier}: {}, not below {}",
+            seconds(row.p95_ms),
+            seconds(SLOW_MS)
+        ));
+    }
+    for row in report.toll.latency.iter().filter(|row| row.p95_ms >= TOLL_SLOW_MS) {
+        let (p95, limit) = (seconds(row.p95_ms), seconds(TOLL_SLOW_MS));
+        warnings.push(format!("p95 of the answers of {}: {p95}, not below {limit}", row.endpoint));
+    }
+    let all: u64 = divergences(report).iter().map(|(_, count)| count).sum();
+    let differ: u64 = divergences(report).iter().filter(|(level, _)| DIFFERENT.contains(level)).map(|(_, n)| n).sum();
+    if differ * 20 > all {
+        warnings.push(format!(
+            "regenerated verdicts with another colour than the first one: {differ} of {all}, more than 5 %; compare the \
+             models and the prompt"
+        ));
+    }
     if report.without_verdict > 0 || report.refunds_without_verdict > 0 {
         warnings.push(format!(
             "sales that failed, are held or unusable: {}; refunds of sales without a verdict: {}; neither is in \
@@ -134,6 +155,14 @@ pub(crate) fn toll_revenue(report: &Report) -> u64 {
 /// The outcomes of agents' payments, with their counts.
 pub(crate) fn outcomes(report: &Report) -> Vec<(&'static str, u64)> {
     report.toll.outcomes.iter().map(|outcome| (outcome.status, outcome.count)).collect()
+}
+
+/// The levels of regenerated verdicts that have another colour than the first one.
+const DIFFERENT: [&str; 2] = ["minor", "significant"];
+
+/// Regenerated verdicts by their difference to the first one.
+pub(crate) fn divergences(report: &Report) -> Vec<(&str, u64)> {
+    report.divergences.iter().map(|of| (of.level.as_str(), of.count)).collect()
 }
 
 /// An amount of USDC with its cents. No price has fractions of a cent.
@@ -170,7 +199,7 @@ pub(crate) fn seconds(millis: u64) -> String {
 #[cfg(test)]
 pub(crate) fn sample() -> Report {
     use audit_verify::report::{
-        Counted, Crosschecked, Filtered, Latency, Mails, Revenue, Step, Toll, TollLatency, TollOutcome, TollRevenue,
+        Counted, Crosschecked, Diverged, Filtered, Latency, Mails, Revenue, Toll, TollLatency, TollOutcome, TollRevenue,
     };
     let days = ["2026-04-16", "2026-04-17", "2026-04-18", "2026-04-19", "2026-04-20"];
     let revenue = days.iter().enumerate().flat_map(|(index, day)| {
@@ -225,6 +254,7 @@ pub(crate) fn sample() -> Report {
             Crosschecked { approved: false, reason: "low_coherence".into(), count: 7 },
             Crosschecked { approved: true, reason: "pass".into(), count: 240 },
         ],
+        divergences: vec![Diverged { level: "none".into(), count: 2 }],
         toll: Toll {
             revenue: [("/query", 40, 2_000_000), ("/query/premium", 3, 3_000_000)]
                 .map(|(endpoint, sold, usdc_millionths)| TollRevenue {
@@ -280,6 +310,31 @@ mod tests {
             warnings(report).iter().any(|warning| warning.contains("refunds of sales without a verdict"))
         };
         assert!(is_told(&report) && !is_told(&Report { refunds_without_verdict: 0, ..report }));
+    }
+
+    /// Audit Trail, verification criterion 2: the 95th percentile, below a minute for verdicts and below 5 s for answers.
+    #[test]
+    fn a_p95_that_is_not_below_its_bound_is_warned_about() {
+        let with = |verdict: u64, answer: u64| {
+            let mut report = sample();
+            report.latency.iter_mut().filter(|row| row.step == Step::Verdict).for_each(|row| row.p95_ms = verdict);
+            report.toll.latency.iter_mut().for_each(|row| row.p95_ms = answer);
+            warnings(&report).iter().filter(|warning| warning.starts_with("p95 of ")).count()
+        };
+        assert_eq!((with(59_999, 4_999), with(60_000, 4_999), with(59_999, 5_000)), (0, Tier::ALL.len(), 1));
+    }
+
+    /// Regen Consistency, failure mode 6.
+    #[test]
+    fn more_than_one_in_twenty_regenerated_verdicts_of_another_colour_is_warned_about() {
+        use audit_verify::report::Diverged;
+        let with = |same, other| {
+            let of = |level: &str, count| Diverged { level: level.to_owned(), count };
+            let divergences = vec![of("minor", other), of("none", same)];
+            let report = Report { divergences, ..sample() };
+            warnings(&report).iter().any(|warning| warning.contains("another colour"))
+        };
+        assert_eq!((with(19, 1), with(18, 1), with(0, 0)), (false, true, false));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use audit_verify::report::{Report, Revenue};
 use domain::Tier;
 
-use super::report::{net, outcomes, pages, seconds, share, toll_revenue, usdc, warnings};
+use super::report::{divergences, net, outcomes, pages, seconds, share, toll_revenue, usdc, warnings};
 use crate::terminal::output::amount;
 
 const STYLE: &str = include_str!("report_page.css");
@@ -70,6 +70,7 @@ pub(crate) fn page(report: &Report, made_at: &str, time: Option<&str>, missing: 
         (format!("{decision}: {}", check.reason.replace('_', " ")), check.count)
     });
     section(&mut html, "Crosscheck", &bars(checks.collect()));
+    section(&mut html, "Regenerated, against the first verdict", &bars(counted(&divergences(report))));
     section(&mut html, "Agents' payments", &bars(counted(&outcomes(report))));
     html.push_str("</div>");
     let mut errors: Vec<(String, u64)> =

@@ -9,7 +9,7 @@
 use crate::{
     histogram::Histogram,
     period::Period,
-    report::{Counted, Crosschecked, Filtered, Latency, Mails, Report, Retrievals, Revenue, SLOW_MS, Step},
+    report::{Counted, Crosschecked, Diverged, Filtered, Latency, Mails, Report, Retrievals, Revenue, SLOW_MS, Step},
     toll::{Payments, Read},
 };
 use audit::{RefundStep, Source, Status};
@@ -55,6 +55,8 @@ struct Line<'a> {
     approved: Option<bool>,
     #[serde(borrow)]
     crosscheck_reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    divergence_level: Option<Cow<'a, str>>,
     #[serde(borrow)]
     details: Option<Details<'a>>,
 }
@@ -248,6 +250,7 @@ pub struct Aggregate {
     other_errors: u64,
     filter: BTreeMap<(u8, String), u64>,
     crosscheck: BTreeMap<(bool, String), u64>,
+    divergences: BTreeMap<String, u64>,
     payments: Payments,
 }
 
@@ -335,6 +338,10 @@ impl Aggregate {
             "tmm_crosscheck" => {
                 let key = (line.approved == Some(true), word(line.crosscheck_reason.as_deref()));
                 *self.crosscheck.entry(key).or_default() += 1;
+            }
+            "regen_divergence_check" => {
+                let level = line.divergence_level.as_deref().unwrap_or("unknown");
+                *self.divergences.entry(level.to_owned()).or_default() += 1;
             }
             _ => {}
         }
@@ -444,6 +451,7 @@ impl Aggregate {
         let filter = self.filter.into_iter().map(|((gate, outcome), count)| Filtered { gate, outcome, count });
         let crosscheck =
             self.crosscheck.into_iter().map(|((approved, reason), count)| Crosschecked { approved, reason, count });
+        let divergences = self.divergences.into_iter().map(|(level, count)| Diverged { level, count });
         Report {
             sales: self.sales,
             records: self.records,
@@ -463,6 +471,7 @@ impl Aggregate {
             other_errors: self.other_errors + rest,
             filter: filter.collect(),
             crosscheck: crosscheck.collect(),
+            divergences: divergences.collect(),
             toll: self.payments.finish(),
         }
     }

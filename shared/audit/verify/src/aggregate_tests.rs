@@ -8,7 +8,7 @@ use crate::{
 };
 use audit::{Body, Record, RefundStep, Source, Status, TollStatus, chain};
 use domain::{
-    CallerIdentity, Sale, SessionId, Tier, Timestamp,
+    CallerIdentity, Colour, Sale, SessionId, Tier, Timestamp,
     audit_trail::Audited,
     money::{PaymentChange, PaymentId},
     toll::{Offer, Paid, Purchase, purchase_id},
@@ -369,6 +369,20 @@ fn filter_crosscheck_and_other_amounts_are_counted() {
     let checked = |approved, reason: &str| Crosschecked { approved, reason: reason.into(), count: 1 };
     assert_eq!(found.crosscheck, [checked(false, "low_coherence"), checked(true, "pass")]);
     assert_eq!((found.other_amounts, found.other_amounts_cents, found.unreadable), (2, -100, 0));
+}
+
+#[test]
+fn regenerated_verdicts_are_counted_by_their_difference() {
+    let check = Body::regen_divergence_check;
+    let recorded = RecordedSale::new(Some(Tier::Full))
+        .body(0, check(Some(Colour::Green), Colour::Red))
+        .body(0, check(Some(Colour::Green), Colour::Green))
+        .body(0, check(Some(Colour::Red), Colour::Red))
+        .body(0, check(None, Colour::Red));
+    let found = report([recorded]);
+    let counts: Vec<_> = found.divergences.iter().map(|of| (of.level.as_str(), of.count)).collect();
+    assert_eq!(counts, [("none", 2), ("significant", 1), ("unknown", 1)]);
+    assert_eq!(found.unreadable, 0);
 }
 
 #[test]

@@ -8,6 +8,9 @@ use serde::Serialize;
 /// The latency in milliseconds above which a single verdict indicates a fault (Audit Trail, verification criterion 2).
 pub const SLOW_MS: u64 = 60_000;
 
+/// The latency in milliseconds that 95 of 100 answers to agents may not pass (Audit Trail, verification criterion 2).
+pub const TOLL_SLOW_MS: u64 = 5_000;
+
 /// The report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -49,6 +52,8 @@ pub struct Report {
     pub filter: Vec<Filtered>,
     /// Outcomes of the crosscheck.
     pub crosscheck: Vec<Crosschecked>,
+    /// Regenerated verdicts by their difference to the first one (Regen Consistency, failure mode 6).
+    pub divergences: Vec<Diverged>,
     /// Sales to agents for USDC, which are in none of the sums above.
     pub toll: Toll,
 }
@@ -167,6 +172,15 @@ pub struct Filtered {
 pub struct Crosschecked {
     pub approved: bool,
     pub reason: String,
+    pub count: u64,
+}
+
+/// Regenerated verdicts with the same difference to the first one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Diverged {
+    /// `none`, `minor` or `significant`; `unknown` if the first verdict is not known.
+    pub level: String,
+    /// Their number.
     pub count: u64,
 }
 
