@@ -17,7 +17,7 @@ use std::{
 };
 use testkit::World;
 
-const DOCUMENT: &str = r#"{"tier":"quick","query":"q","verdict":{},"cached_at":"t"}"#;
+const DOCUMENT: &str = r#"{"tier":"quick","query":"q","verdict":{"verdict":"GREEN","summary":"Yes."},"cached_at":"t"}"#;
 const BEGUN: i64 = 1_776_240_000_000;
 const SPAN: i64 = 29 * 86_400_000;
 

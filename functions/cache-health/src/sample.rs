@@ -1,11 +1,10 @@
 //! Chooses which entries are read whole, and defines what a valid entry is (Cache Health, inputs 3 and failure mode 5).
 
 use domain::{
-    SessionId, Timestamp,
+    CachedVerdict, SessionId, Timestamp,
     cache_entries::{ListedEntry, place_at},
     ports::{CacheEntries, Randomness, StorageError},
 };
-use serde_json::Value;
 use std::{collections::BTreeSet, time::Duration};
 
 /// The usual size of a sample (Cache Health, inputs 3: min(10, n)).
@@ -117,14 +116,9 @@ fn index(fraction: f64, length: usize) -> usize {
     ((fraction * length as f64) as usize).min(length.saturating_sub(1))
 }
 
-/// Whether a document is a cached verdict: JSON with the four keys (Cache Health, inputs 3).
+/// Whether a document is a cached verdict: JSON with the four keys (Cache Health, inputs 3), which the page can open.
 pub(crate) fn is_entry(document: &str) -> bool {
-    match serde_json::from_str::<Value>(document) {
-        Ok(Value::Object(entry)) => {
-            ["tier", "query", "verdict", "cached_at"].iter().all(|key| entry.get(*key).is_some_and(|it| !it.is_null()))
-        }
-        _ => false,
-    }
+    serde_json::from_str::<CachedVerdict>(document).is_ok()
 }
 
 #[cfg(test)]
@@ -154,9 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_four_keys() {
-        assert!(is_entry(r#"{"tier":"quick","query":"q","verdict":{},"cached_at":"t","more":1}"#));
-        for broken in ["", "not JSON", "[]", "{}", r#"{"tier":"quick","query":"q","verdict":null,"cached_at":"t"}"#] {
+    fn an_entry_has_four_keys_and_a_verdict_that_can_be_opened() {
+        let with =
+            |verdict: &str| format!(r#"{{"tier":"quick","query":"q","verdict":{verdict},"cached_at":"t","more":1}}"#);
+        assert!(is_entry(&with(r#"{"verdict":"GREEN","summary":"Yes."}"#)));
+        for verdict in ["{}", "null", r#""GREEN""#, r#"{"verdict":"BLUE","summary":"Yes."}"#] {
+            assert!(!is_entry(&with(verdict)), "no customer can open {verdict}");
+        }
+        for broken in ["", "not JSON", "[]", "{}", r#"{"tier":"quick","query":"q","verdict":{}}"#] {
             assert!(!is_entry(broken), "{broken}");
         }
     }
