@@ -15,7 +15,10 @@ use testkit::{Fault, Plan};
 
 #[test]
 fn a_sale_of_each_tier_is_delivered_once_and_recorded() {
-    for (tier, reply) in [("quick", quick("GREEN", "Demand is real and the format fits.")), ("strategy", strategy())] {
+    let mut full: serde_json::Value = serde_json::from_str(&strategy()).unwrap();
+    full.as_object_mut().unwrap().remove("strategy");
+    let quick = quick("GREEN", "Demand is real and the format fits.");
+    for (tier, reply) in [("quick", quick), ("full", full.to_string()), ("strategy", strategy())] {
         let sim = Simulator::worked_off(tier, &reply);
         let page = sim.page().unwrap();
         assert_eq!(page.status(), 200, "{tier}");

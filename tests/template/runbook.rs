@@ -225,6 +225,16 @@ fn the_alerts_of_a_source_are_its_tags_and_names() {
     assert!(alerts_of(r#"const UNKNOWN_CODE: &str = "ORACLE-BOOT-PROBE";"#).is_empty());
 }
 
+/// No alarm counts NULL, and the smoke test accepts it (Smoke Test, failure mode 7).
+#[test]
+fn a_person_reads_verdicts_every_month() {
+    let runbook = read("infra/runbook.md");
+    let chapter = runbook.split_once("\n## Once a month\n").expect("a chapter").1;
+    assert!(
+        chapter.split("\n## ").next().is_some_and(|text| text.contains("NULL") && text.contains("read the verdicts"))
+    );
+}
+
 /// A stack with another key takes every paying subscriber for a stranger.
 #[test]
 fn the_guide_keeps_the_chats_key_for_every_later_stack() {

@@ -48,3 +48,29 @@ pub(crate) fn not_found() -> String {
 fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::INDEX;
+    use crate::{chain::ledger, target::Target};
+
+    /// The index page is the only description of the control calls.
+    #[test]
+    fn the_index_page_describes_every_target_and_every_control_call() {
+        let names = Target::ALL.map(Target::name).into_iter().chain(ledger::FAULTS);
+        for name in names {
+            assert!(INDEX.contains(&format!("<code>{name}</code>")), "{name}");
+        }
+        let calls = include_str!("../control.rs");
+        let arms =
+            calls.lines().filter_map(|line| line.trim().strip_prefix("(\"").filter(|arm| arm.contains("\", [\"")));
+        let paths = arms.filter_map(|arm| {
+            let (_, path) = arm.split_once("[\"")?;
+            Some(format!("/control/{}", path.split_once("\"]")?.0.replace("\", \"", "/")))
+        });
+        let paths: Vec<String> = paths.collect();
+        assert!(paths.len() > 20 && paths.contains(&"/control/chain/faults".to_owned()), "{paths:?}");
+        let missing: Vec<_> = paths.iter().filter(|path| !INDEX.contains(path.as_str())).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+}
