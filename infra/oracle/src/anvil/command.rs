@@ -39,7 +39,7 @@ pub(crate) enum AnvilCommand {
     Report(report::ReportArguments),
     /// Let a release go live once, whatever its verdict: two people, a reason, four hours.
     #[command(
-        after_help = "Example:\n  oracle anvil override --release v7 --by dana --second kim --reason 'the alarm is known'"
+        after_help = "Example:\n  oracle anvil override --release v7 --by dana --second kim --reason 'the alarm is known'\n\nExit code 1: refused: a name or the reason cannot be recorded, or the two names may be one person's."
     )]
     Override(override_command::OverrideArguments),
 }

@@ -29,7 +29,7 @@ pub(crate) struct OverrideArguments {
 /// Grants the override.
 pub(crate) fn run(arguments: &OverrideArguments) -> Result<Ended, CommandError> {
     let OverrideArguments { release, by, second, reason, target } = arguments;
-    let request = Request::parse(release, by, second, reason).or_failed("the override is refused")?;
+    let request = Request::parse(release, by, second, reason).map_err(CommandError::refused)?;
     let deployed = target.open()?;
     let granted = wait(async {
         let request = request.known_as(deployed.caller_identity().await);
