@@ -9,7 +9,7 @@ use crate::state::State;
 
 /// The supported parameters. Stripe has more; one that is missing here is refused as unknown, which a test reveals at
 /// once.
-const PARAMETERS: [&str; 39] = [
+const PARAMETERS: [&str; 40] = [
     "mode",
     "ui_mode",
     "success_url",
@@ -20,6 +20,7 @@ const PARAMETERS: [&str; 39] = [
     "locale",
     "submit_type",
     "expires_at",
+    "adaptive_pricing.enabled",
     "allow_promotion_codes",
     "billing_address_collection",
     "payment_method_types.#",
@@ -68,6 +69,8 @@ pub(crate) struct NewSession {
     pub(crate) amount_subtotal: i64,
     pub(crate) amount_discount: i64,
     pub(crate) discounts: Vec<Value>,
+    /// `None` where the account's setting decides.
+    pub(crate) adaptive_pricing: Option<bool>,
     pub(crate) allow_promotion_codes: Option<bool>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) intent_metadata: Map<String, Value>,
@@ -143,6 +146,7 @@ pub(crate) fn parse(state: &mut State, form: &Form, now: Timestamp) -> Result<Ne
         amount_subtotal,
         amount_discount,
         discounts: discounts.into_iter().map(|(discount, _)| discount).collect(),
+        adaptive_pricing: form.boolean("adaptive_pricing[enabled]")?,
         allow_promotion_codes,
         metadata,
         intent_metadata,

@@ -20,6 +20,7 @@ pub(crate) fn create(state: &mut State, form: &Form, now: Timestamp) -> Result<V
     let url = format!("{}/stripe/pay/{id}", state.public_url);
     let given = json!({
         "id": id,
+        "adaptive_pricing": new.adaptive_pricing.map(|enabled| json!({ "enabled": enabled })),
         "allow_promotion_codes": new.allow_promotion_codes,
         "amount_subtotal": new.amount_subtotal,
         "amount_total": new.amount_subtotal - new.amount_discount,

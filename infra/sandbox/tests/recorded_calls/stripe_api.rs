@@ -15,6 +15,7 @@ async fn a_session_is_created_open_and_unpaid() {
     assert_eq!(session["payment_intent"], Value::Null);
     assert_eq!(session["amount_total"], 100);
     assert_eq!(session["currency"], "cad");
+    assert_eq!(session["adaptive_pricing"], json!({"enabled": false}));
     assert_eq!(session["created"], NOW);
     assert_eq!(session["livemode"], false);
     assert_eq!(session["metadata"], json!({"tier": "quick", "q0": "Should I open a bakery?", "qn": "1"}));
@@ -63,6 +64,8 @@ async fn bad_parameters_are_refused_and_named() {
             "parameter_invalid_empty",
             "line_items[0][price_data][product_data][name]",
         ),
+        ("adaptive_pricing[enabled]", "off", "", "adaptive_pricing[enabled]"),
+        ("adaptive_pricing[colour]", "red", "parameter_unknown", "adaptive_pricing[colour]"),
         ("line_items[0][price_data][currency]", "xyz", "", "line_items[0][price_data][currency]"),
         ("customer_email", "nobody", "email_invalid", "customer_email"),
         ("metadata[q0]", &long, "", "metadata[q0]"),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const DAY: i64 = 24 * 3600;
 
-const SOLD: [(&str, &str); 12] = [
+const SOLD: [(&str, &str); 13] = [
     ("mode", "subscription"),
     ("success_url", "https://oracle.example/chat?subscribed=1"),
     ("line_items[0][price_data][currency]", "cad"),
@@ -14,6 +14,7 @@ const SOLD: [(&str, &str); 12] = [
     ("line_items[0][price_data][recurring][interval]", "month"),
     ("line_items[0][price_data][product_data][name]", "Sisters Chat"),
     ("line_items[0][quantity]", "1"),
+    ("adaptive_pricing[enabled]", "false"),
     ("client_reference_id", "somebody"),
     ("metadata[subscriber]", "somebody"),
     ("subscription_data[metadata][subscriber]", "somebody"),

@@ -138,7 +138,7 @@ impl World {
 pub(crate) const REFRESH: [(&str, &str); 3] =
     [("grant_type", "refresh_token"), ("client_id", "sandbox-client"), ("refresh_token", "sandbox-refresh-token")];
 
-pub(crate) const SESSION: [(&str, &str); 11] = [
+pub(crate) const SESSION: [(&str, &str); 12] = [
     ("mode", "payment"),
     ("success_url", "http://127.0.0.1:1/oracle/result?session_id={CHECKOUT_SESSION_ID}"),
     ("cancel_url", "http://127.0.0.1:1/"),
@@ -146,6 +146,7 @@ pub(crate) const SESSION: [(&str, &str); 11] = [
     ("line_items[0][price_data][unit_amount]", "100"),
     ("line_items[0][price_data][product_data][name]", "Quick Take"),
     ("line_items[0][quantity]", "1"),
+    ("adaptive_pricing[enabled]", "false"),
     ("metadata[tier]", "quick"),
     ("metadata[q0]", "Should I open a bakery?"),
     ("metadata[qn]", "1"),

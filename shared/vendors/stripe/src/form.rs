@@ -39,6 +39,8 @@ fn one_item(tier: Tier, site: &str) -> Vec<(String, String)> {
         ("line_items[0][price_data][unit_amount]", tier.price_cents().to_string()),
         ("line_items[0][price_data][product_data][name]", tier.name().to_owned()),
         ("line_items[0][quantity]", "1".to_owned()),
+        // Without it the account's setting decides, and a customer abroad pays a converted price (Product Tiers, GAP-5).
+        ("adaptive_pricing[enabled]", "false".to_owned()),
         ("metadata[tier]", tier.key().to_owned()),
         // Session metadata is not copied to the payment, where refunds and disputes are handled.
         ("payment_intent_data[metadata][tier]", tier.key().to_owned()),
@@ -84,6 +86,7 @@ mod tests {
             ("line_items[0][price_data][unit_amount]", "2500"),
             ("line_items[0][price_data][product_data][name]", "Strategy Session"),
             ("line_items[0][quantity]", "1"),
+            ("adaptive_pricing[enabled]", "false"),
             ("metadata[tier]", "strategy"),
             ("payment_intent_data[metadata][tier]", "strategy"),
             ("metadata[q0]", "Should I?"),
@@ -101,6 +104,7 @@ mod tests {
             ("mode", "payment"),
             ("line_items[0][price_data][unit_amount]", "100"),
             ("line_items[0][price_data][currency]", "cad"),
+            ("adaptive_pricing[enabled]", "false"),
             ("metadata[tier]", "quick"),
             ("metadata[q0]", "Is the Oracle pipeline operational? This is an automated smoke test."),
             ("metadata[qn]", "1"),

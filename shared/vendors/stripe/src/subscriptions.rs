@@ -33,6 +33,8 @@ fn form(new: &NewSubscription, site: &str) -> Vec<(String, String)> {
         ("line_items[0][price_data][recurring][interval]", "month".to_owned()),
         ("line_items[0][price_data][product_data][name]", new.plan.name().to_owned()),
         ("line_items[0][quantity]", "1".to_owned()),
+        // As for the tiers: no converted price (Product Tiers, GAP-5).
+        ("adaptive_pricing[enabled]", "false".to_owned()),
         ("client_reference_id", new.subscriber.as_str().to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
@@ -205,6 +207,7 @@ mod tests {
             ("line_items[0][price_data][recurring][interval]", "month"),
             ("line_items[0][price_data][product_data][name]", "Sisters Chat"),
             ("line_items[0][quantity]", "1"),
+            ("adaptive_pricing[enabled]", "false"),
             ("client_reference_id", &id),
             ("metadata[subscriber]", &id),
             ("metadata[plan]", "chat"),

@@ -112,6 +112,7 @@ async fn creation_is_sent_as_stripe_reads_it() {
          &line_items%5B0%5D%5Bprice_data%5D%5Bunit_amount%5D=100\
          &line_items%5B0%5D%5Bprice_data%5D%5Bproduct_data%5D%5Bname%5D=Quick+Take\
          &line_items%5B0%5D%5Bquantity%5D=1\
+         &adaptive_pricing%5Benabled%5D=false\
          &metadata%5Btier%5D=quick\
          &payment_intent_data%5Bmetadata%5D%5Btier%5D=quick\
          &metadata%5Bq0%5D=Is+1%2B1%3D2+%26+true%3F+%C3%A9\
