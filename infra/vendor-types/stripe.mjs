@@ -38,6 +38,7 @@ const CALLS = [
   ["GET", /^\/v1\/payment_method_configurations$/, "Stripe.PaymentMethodConfigurationListParams",
     "Stripe.ApiList<Stripe.PaymentMethodConfiguration>"],
   ["GET", /^\/v1\/payment_links$/, "Stripe.PaymentLinkListParams", "Stripe.ApiList<Stripe.PaymentLink>"],
+  ["GET", /^\/v1\/payment_links\/[^/]+\/line_items$/, "Stripe.PaymentLinkListLineItemsParams", "Stripe.ApiList<Stripe.LineItem>"],
   ["GET", /^\/v1\/webhook_endpoints$/, "Stripe.WebhookEndpointListParams", "Stripe.ApiList<Stripe.WebhookEndpoint>"],
   ["GET", /^\/v1\/billing_portal\/configurations$/, "Stripe.BillingPortal.ConfigurationListParams", "Stripe.ApiList<Stripe.BillingPortal.Configuration>"],
 ];

@@ -57,8 +57,9 @@ async fn whatever_is_set_up_wrongly_is_found() {
     ] {
         expect_problem(&found, endpoint, problem);
     }
-    let found = with(&world, json!({ "stripe_payment_links": [{ "metadata": { "tier": "gold" } }] })).await;
-    for problem in ["the tier \"gold\"", "without asking anything", "verdict's page"] {
+    let dear = json!({ "metadata": { "tier": "quick" }, "line_items": [{ "price": { "unit_amount": 10_000 } }] });
+    let found = with(&world, json!({ "stripe_payment_links": [{ "metadata": { "tier": "gold" } }, dear] })).await;
+    for problem in ["the tier \"gold\"", "without asking anything", "verdict's page", "customers pay 10000 cents cad"] {
         expect_problem(&found, "Stripe payment links", problem);
     }
     let portal = json!({ "subscription_update": { "enabled": true }, "payment_method_update": { "enabled": false },
@@ -90,6 +91,7 @@ async fn a_link_as_the_guide_says_is_right_and_silence_is_not_health() {
     let world = World::alone().await;
     let link = json!({
         "metadata": { "tier": "full" },
+        "line_items": [{ "price": { "unit_amount": 500 } }],
         "custom_fields": [{ "key": "idea", "type": "text", "optional": false }],
         "after_completion": { "type": "redirect", "redirect": {
             "url": format!("{}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}", world.stack.site) } },

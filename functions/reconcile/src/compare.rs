@@ -254,7 +254,15 @@ fn other_price(session: &CheckoutSession) -> Option<u32> {
     (!same).then_some(price)
 }
 
-/// Records and alerts once that another amount than the tier's price was paid. A promotion code is the usual reason.
+/// Whether the customer may have paid more than the price. No code raises a price, so a Payment Link or a converted price
+/// is wrong. The amount of another currency cannot be compared.
+fn may_be_overpaid(session: &CheckoutSession, price: u32) -> bool {
+    session.currency.as_deref().is_some_and(|currency| currency != CURRENCY)
+        || session.amount_total.is_some_and(|amount| amount > i64::from(price))
+}
+
+/// Records and alerts once that another amount than the tier's price was paid. A promotion code is the usual reason; if
+/// too much was paid and is still here, an operator has to give the difference back.
 async fn record_amount(
     ports: Ports<'_>,
     session: &CheckoutSession,
@@ -263,13 +271,16 @@ async fn record_amount(
 ) -> Result<(), StepError> {
     let Some(price) = other_price(session).filter(|_| !sale.value.is_amount_noted()) else { return Ok(()) };
     let paid = session.amount_total.map_or_else(|| "unknown".to_owned(), |amount| amount.to_string());
-    let detail = format!(
-        "paid {paid} {}, the price is {price} {CURRENCY}: a promotion code, or a wrong price?",
-        session.currency.as_deref().unwrap_or("?")
-    );
+    let (severity, reason) = if may_be_overpaid(session, price) && sale.value.is_money_kept() {
+        (Severity::Critical, "give back what is too much, and correct the Payment Link")
+    } else {
+        (Severity::Warn, "a promotion code, or a wrong price?")
+    };
+    let currency = session.currency.as_deref().unwrap_or("?");
+    let detail = format!("paid {paid} {currency}, the price is {price} {CURRENCY}: {reason}");
     let record = |sale: &mut Sale, now| {
         let Ok(event) = sale.amount_noted(Charge::of(session), price) else { return Change::nothing(false) };
-        let alert = Alert::event("ORACLE-RECONCILE", Severity::Warn, now, "AMOUNT", &session.id, &detail);
+        let alert = Alert::event("ORACLE-RECONCILE", severity, now, "AMOUNT", &session.id, &detail);
         Change::of(&event, &Context::at(now), true).alerting(alert)
     };
     let (_, is_new) = ports.journal.commit(sale, record).await?.settle().await;

@@ -21,7 +21,8 @@ pub struct Config {
     /// The account's webhook endpoints, each with the fields that differ from a correct one; `None` for the one of
     /// `site`.
     pub stripe_webhook_endpoints: Option<Vec<Value>>,
-    /// The account's payment links, each with the fields that differ from an empty one.
+    /// The account's payment links, each with the fields that differ from an empty one. `line_items` has the items, each
+    /// with the `price`, `quantity` and `adjustable_quantity` that differ from one fixed item of 1.00 CAD.
     pub stripe_payment_links: Vec<Value>,
     /// The fields of the customer portal's features that differ from those of the deployment guide, by feature.
     pub stripe_portal: Value,

@@ -286,14 +286,29 @@ fn the_first_complete_comparison_after_an_outage_reaches_back_to_the_last_one_be
 #[test]
 fn another_amount_than_the_price_is_recorded_and_alerts_once() {
     let discounted = CheckoutSession { amount_total: Some(450), ..session(1) };
-    let foreign = CheckoutSession { currency: Some("usd".into()), ..session(2) };
-    let world = world([discounted, foreign, session(3)], [delivered(1), delivered(2), delivered(3)]);
+    let refunded = delivered(4).with("money", Money::Refunded { at: START });
+    let dear = |number| CheckoutSession { amount_total: Some(600), ..session(number) };
+    let world = world([discounted, session(3), dear(4)], [delivered(1), delivered(3), refunded]);
     for expected in [2, 0] {
         assert_eq!(compared(&world).unwrap().unwrap().amounts, expected);
         let state = world.state();
         assert_eq!((state.alerts.len(), state.log.len()), (2, 2));
         assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Ops));
         assert!(state.log.values().next().unwrap().contains(r#""event":"amount_differs","amount_total":450"#));
+    }
+}
+
+/// Product Tiers, invariant 1: an operator gives the difference back.
+#[test]
+fn more_than_the_price_and_another_currency_are_critical() {
+    let dear = CheckoutSession { amount_total: Some(501), ..session(1) };
+    let foreign = CheckoutSession { currency: Some("usd".into()), ..session(2) };
+    let world = world([dear, foreign], [delivered(1), delivered(2)]);
+    assert_eq!(compared(&world).unwrap().unwrap().amounts, 2);
+    let state = world.state();
+    assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Critical));
+    for (found, paid) in state.alerts.iter().zip(["paid 501 cad", "paid 500 usd"]) {
+        assert!(found.line.contains(&format!("{paid}, the price is 500 cad: give back")), "{}", found.line);
     }
 }
 

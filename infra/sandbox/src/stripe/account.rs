@@ -54,6 +54,18 @@ pub(crate) fn links(state: &State, form: &Form) -> Result<Value, StripeError> {
     listing::page(&items, "payment_link", form, "/v1/payment_links")
 }
 
+/// The configured items of a link; none by default.
+pub(crate) fn link_items(state: &State, id: &str, form: &Form, now: Timestamp) -> Result<Value, StripeError> {
+    listing::allow(form, &[])?;
+    let mut links = state.config.stripe_payment_links.iter().enumerate();
+    let Some((_, given)) = links.find(|(index, given)| link(*index, given)["id"] == id) else {
+        return Err(StripeError::missing("payment_link", id, None));
+    };
+    let items = given["line_items"].as_array().into_iter().flatten().enumerate();
+    let items: Vec<Value> = items.map(|(index, given)| link_item(index, given, now)).collect();
+    listing::page(&items, "item", form, &format!("/v1/payment_links/{id}/line_items"))
+}
+
 /// The single configuration: cards are the only enabled payment method.
 pub(crate) fn payment_methods(form: &Form) -> Result<Value, StripeError> {
     listing::allow(form, &["application"])?;
@@ -145,8 +157,39 @@ fn link(index: usize, given: &Value) -> Value {
         }),
     );
     let mut link = over(whole, given);
+    // Stripe lists the items apart.
+    if let Some(fields) = link.as_object_mut() {
+        fields.remove("line_items");
+    }
     complete_custom_fields(&mut link);
     link
+}
+
+/// An item of a link: `price` has the fields that differ from a one-time price of 1.00 CAD.
+fn link_item(index: usize, given: &Value, now: Timestamp) -> Value {
+    let price = json!({
+        "id": format!("price_sandbox{index}"),
+        "active": true,
+        "created": now.as_second(),
+        "currency": "cad",
+        "product": format!("prod_sandbox{index}"),
+        "unit_amount": 100,
+    });
+    let mut price = over(whole("price", price), &given["price"]);
+    price["unit_amount_decimal"] = price["unit_amount"].as_i64().map(|amount| amount.to_string()).into();
+    let quantity = given["quantity"].as_i64().unwrap_or(1);
+    let amount = price["unit_amount"].as_i64().unwrap_or(0).saturating_mul(quantity);
+    let item = json!({
+        "id": format!("li_sandbox{index}"),
+        "adjustable_quantity": given["adjustable_quantity"],
+        "amount_subtotal": amount,
+        "amount_total": amount,
+        "currency": price["currency"],
+        "description": "Verdict",
+        "price": price,
+        "quantity": quantity,
+    });
+    whole("item", item)
 }
 
 /// The object with the given fields replacing its own.

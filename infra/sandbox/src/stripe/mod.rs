@@ -92,6 +92,7 @@ fn route(state: &mut State, request: &Request, form: &Form, now: Timestamp) -> R
         ("GET", ["webhook_endpoints"]) => account::endpoints(state, form, now),
         ("GET", ["payment_method_configurations"]) => account::payment_methods(form),
         ("GET", ["payment_links"]) => account::links(state, form),
+        ("GET", ["payment_links", id, "line_items"]) => account::link_items(state, id, form, now),
         ("GET", ["billing_portal", "configurations"]) => account::portals(state, form),
         ("GET", ["promotion_codes"]) => promotions::list(state, form),
         ("GET", ["promotion_codes", id]) => promotions::retrieve(state, id, form),

@@ -233,6 +233,22 @@ async fn disputes_are_opened_updated_listed_and_sent_as_events() {
 }
 
 #[tokio::test]
+async fn the_items_of_a_payment_link_are_listed_apart() {
+    let world = world().await;
+    let given =
+        json!([{ "metadata": { "tier": "full" }, "line_items": [{ "price": { "unit_amount": 250 }, "quantity": 2 }] }]);
+    ok(world.control("configure", json!({ "stripe_payment_links": given }))).await;
+    let links = ok(read(world.stripe_get("payment_links?active=true&limit=100"))).await;
+    let link = &links["data"][0];
+    assert!(link.get("line_items").is_none(), "{link}");
+    let path = format!("payment_links/{}/line_items?limit=100", link["id"].as_str().unwrap());
+    let items = ok(read(world.stripe_get(&path))).await;
+    let item = &items["data"][0];
+    assert_eq!((&item["amount_total"], &item["currency"]), (&json!(500), &json!("cad")), "{items}");
+    assert_eq!(read(world.stripe_get("payment_links/plink_1/line_items")).await.0, 404);
+}
+
+#[tokio::test]
 async fn the_pay_page_shows_the_order_and_takes_the_payment() {
     let (world, mut receiver) = world_and_receiver(&[]).await;
     let session = world.session().await;

@@ -1,9 +1,9 @@
 //! Checks that webhook endpoints and payment links provide what the functions read.
 
 use crate::Finding;
-use domain::Tier;
+use domain::{Tier, tier::CURRENCY};
 use std::collections::BTreeSet;
-use stripe::{API_VERSION, HANDLED, PaymentLink, WebhookEndpoint};
+use stripe::{API_VERSION, HANDLED, LinkItem, PaymentLink, WebhookEndpoint};
 
 pub(crate) const ENDPOINT: &str = "Stripe webhook endpoint";
 pub(crate) const LINKS: &str = "Stripe payment links";
@@ -63,13 +63,27 @@ pub(crate) fn links(all: &[PaymentLink], site: &str) -> Vec<Finding> {
         let mut found = |problem: String, remedy: String| {
             findings.push(Finding::new(LINKS, format!("{}: {problem}", link.id), remedy));
         };
-        if link.tier.as_deref().is_none_or(|tier| Tier::parse(tier).is_err()) {
-            let keys = Tier::ALL.map(Tier::key).join(", ");
-            let tier = link.tier.as_deref().map_or("no tier".to_owned(), |tier| format!("the tier {tier:?}"));
-            found(
-                format!("its metadata has {tier}"),
-                format!("set the metadata `tier` to one of {keys}, or deactivate the link"),
-            );
+        match link.tier.as_deref().and_then(|tier| Tier::parse(tier).ok()) {
+            None => {
+                let keys = Tier::ALL.map(Tier::key).join(", ");
+                let tier = link.tier.as_deref().map_or("no tier".to_owned(), |tier| format!("the tier {tier:?}"));
+                found(
+                    format!("its metadata has {tier}"),
+                    format!("set the metadata `tier` to one of {keys}, or deactivate the link"),
+                );
+            }
+            Some(tier) => {
+                if let Some(problem) = price_problem(link, tier) {
+                    found(
+                        problem,
+                        format!(
+                            "deactivate it, and create one that sells a single item at the one-time price of {} cents \
+                             {CURRENCY}, with a fixed quantity and nothing beside it",
+                            tier.price_cents()
+                        ),
+                    );
+                }
+            }
         }
         if !link.asks_for_question {
             found(
@@ -85,6 +99,28 @@ pub(crate) fn links(all: &[PaymentLink], site: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The problem with what customers of a link pay; `None` if it is exactly the price of its tier (Product Tiers,
+/// invariant 1). A sale at another price is delivered, and only the next daily comparison notices it.
+fn price_problem(link: &PaymentLink, tier: Tier) -> Option<String> {
+    let price = tier.price_cents();
+    let [item] = link.items.as_slice() else {
+        return Some(format!("it sells {} items instead of one", link.items.len()));
+    };
+    if link.offers_more {
+        return Some("customers are offered more than the verdict, at a price of its own".to_owned());
+    }
+    if !item.is_fixed {
+        return Some("customers can change the amount or the quantity, or are billed again and again".to_owned());
+    }
+    let LinkItem { amount, currency, .. } = item;
+    if *amount == Some(i64::from(price)) && currency.as_deref() == Some(CURRENCY) {
+        return None;
+    }
+    let amount = amount.map_or_else(|| "an unknown number of".to_owned(), |amount| amount.to_string());
+    let currency = currency.as_deref().unwrap_or("of an unknown currency");
+    Some(format!("customers pay {amount} cents {currency}, and the tier {} costs {price} cents {CURRENCY}", tier.key()))
 }
 
 #[cfg(test)]
@@ -108,7 +144,13 @@ mod tests {
             tier: Some("full".to_owned()),
             asks_for_question: true,
             returns_to: Some(format!("{SITE}/oracle/result?session_id={{CHECKOUT_SESSION_ID}}")),
+            offers_more: false,
+            items: vec![item()],
         }
+    }
+
+    fn item() -> LinkItem {
+        LinkItem { amount: Some(500), currency: Some("cad".to_owned()), is_fixed: true }
     }
 
     fn expect_problem(findings: &[Finding], expected: &str) {
@@ -152,6 +194,29 @@ mod tests {
             &links(&[PaymentLink { returns_to: None, ..link() }], SITE),
             "do not come to their verdict's page",
         );
+    }
+
+    #[test]
+    fn a_payment_link_sells_its_tier_at_its_price_and_nothing_else() {
+        let selling = |items: Vec<LinkItem>| PaymentLink { items, ..link() };
+        for (wrong, problem) in [
+            (
+                selling(vec![LinkItem { amount: Some(10_000), ..item() }]),
+                "customers pay 10000 cents cad, and the tier full costs 500 cents cad",
+            ),
+            (selling(vec![LinkItem { amount: Some(499), ..item() }]), "customers pay 499 cents cad"),
+            (selling(vec![LinkItem { currency: Some("usd".to_owned()), ..item() }]), "customers pay 500 cents usd"),
+            (selling(vec![LinkItem { amount: None, currency: None, ..item() }]), "an unknown number of cents"),
+            (selling(vec![LinkItem { is_fixed: false, ..item() }]), "can change the amount"),
+            (selling(vec![item(), item()]), "it sells 2 items"),
+            (selling(Vec::new()), "it sells 0 items"),
+            (PaymentLink { offers_more: true, ..link() }, "offered more"),
+            (PaymentLink { tier: Some("quick".to_owned()), ..link() }, "the tier quick costs 100 cents cad"),
+        ] {
+            let findings = links(&[wrong], SITE);
+            assert_eq!(findings.len(), 1, "{problem}: {findings:?}");
+            expect_problem(&findings, problem);
+        }
     }
 
     /// The deployment guide lists the events that the doctor requires.

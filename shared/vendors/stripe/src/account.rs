@@ -6,7 +6,7 @@ use crate::{
     reply::CallError,
     transport::{Call, Expected},
 };
-use domain::ports::PaymentError;
+use domain::{Tier, money::ObjectId, ports::PaymentError};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -34,6 +34,21 @@ pub struct PaymentLink {
     pub asks_for_question: bool,
     /// The address that the customer is sent to after the payment.
     pub returns_to: Option<String>,
+    /// Whether its page offers more to buy beside the items.
+    pub offers_more: bool,
+    /// The items that it sells; not read of a link whose tier is none of ours.
+    pub items: Vec<LinkItem>,
+}
+
+/// An item that a payment link sells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkItem {
+    /// The price of its whole quantity, in the smallest unit of the currency.
+    pub amount: Option<i64>,
+    /// The currency, as Stripe writes it.
+    pub currency: Option<String>,
+    /// Whether the amount is paid once and customers cannot change it.
+    pub is_fixed: bool,
 }
 
 /// The permissions of customers in the customer portal.
@@ -56,12 +71,22 @@ impl Client {
         Ok(self.whole_list("/v1/webhook_endpoints", &[]).await?.iter().map(endpoint).collect())
     }
 
-    /// Every active payment link.
+    /// Every active payment link. Stripe lists the items of each link apart.
     ///
     /// # Errors
     /// As [`Self::webhook_endpoints`].
     pub async fn payment_links(&self) -> Result<Vec<PaymentLink>, PaymentError> {
-        Ok(self.whole_list("/v1/payment_links", &[("active", "true")]).await?.iter().map(link).collect())
+        let mut links = Vec::new();
+        for object in self.whole_list("/v1/payment_links", &[("active", "true")]).await? {
+            let mut link = link(&object);
+            if link.tier.as_deref().is_some_and(|tier| Tier::parse(tier).is_ok()) {
+                let id = ObjectId::parse(link.id.as_str()).map_err(|_| CallError::Unexpected("no id of a link"))?;
+                let items = self.whole_list(&format!("/v1/payment_links/{id}/line_items"), &[]).await?;
+                link.items = items.iter().map(item).collect();
+            }
+            links.push(link);
+        }
+        Ok(links)
     }
 
     /// The configuration of the customer portal that its sessions have; `None` if the account has none.
@@ -113,6 +138,23 @@ fn link(object: &Value) -> PaymentLink {
             field["key"] == crate::session::QUESTION_FIELD && field["type"] == "text" && field["optional"] != true
         }),
         returns_to: text(&object["after_completion"]["redirect"]["url"]),
+        offers_more: ["optional_items", "shipping_options"].into_iter().any(|name| has_elements(&object[name])),
+        items: Vec::new(),
+    }
+}
+
+fn has_elements(list: &Value) -> bool {
+    list.as_array().is_some_and(|list| !list.is_empty())
+}
+
+fn item(object: &Value) -> LinkItem {
+    let price = &object["price"];
+    LinkItem {
+        amount: object["amount_total"].as_i64(),
+        currency: text(&object["currency"]),
+        is_fixed: price["custom_unit_amount"].is_null()
+            && price["recurring"].is_null()
+            && object["adjustable_quantity"]["enabled"] != true,
     }
 }
 
@@ -145,7 +187,30 @@ mod tests {
         }
         let bare = link(&json!({ "id": "plink_1" }));
         assert_eq!((bare.tier, bare.returns_to, bare.asks_for_question), (None, None, false));
+        assert!(!bare.offers_more);
+        assert!(link(&json!({ "id": "plink_1", "optional_items": [{ "price": "price_1" }] })).offers_more);
+        assert!(!link(&json!({ "id": "plink_1", "optional_items": null, "shipping_options": [] })).offers_more);
     }
+
+    #[test]
+    fn an_item_is_fixed_if_it_is_paid_once_and_customers_cannot_change_it() {
+        let object = |price: Value, adjustable: Value| {
+            let mut object = json!({ "amount_total": 500, "currency": "cad" });
+            (object["price"], object["adjustable_quantity"]) = (price, adjustable);
+            object
+        };
+        let fixed = item(&object(json!({ "custom_unit_amount": null, "recurring": null }), Value::Null));
+        assert_eq!(fixed, LinkItem { amount: Some(500), currency: Some("cad".to_owned()), is_fixed: true });
+        assert!(item(&object(json!({}), json!({ "enabled": false }))).is_fixed);
+        for (price, adjustable) in [
+            (json!({ "custom_unit_amount": { "minimum": 100 } }), Value::Null),
+            (json!({ "recurring": { "interval": "month" } }), Value::Null),
+            (json!({}), json!({ "enabled": true })),
+        ] {
+            assert!(!item(&object(price.clone(), adjustable)).is_fixed, "{price}");
+        }
+    }
+
     #[test]
     fn a_portal_that_says_nothing_may_let_customers_switch_plans_and_nothing_else() {
         let of = |features: Value| portal(&json!({ "id": "bpc_1", "features": features }));

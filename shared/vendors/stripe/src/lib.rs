@@ -22,7 +22,7 @@ mod smoke;
 mod subscriptions;
 mod transport;
 
-pub use account::{PaymentLink, Portal, WebhookEndpoint};
+pub use account::{LinkItem, PaymentLink, Portal, WebhookEndpoint};
 pub use billing_objects::BillingError;
 pub use client::{BASE_URL, Client, Config, ConfigError};
 pub use event::{Event, EventError, EventKind, HANDLED};

@@ -260,6 +260,20 @@ async fn paid_sessions_are_listed_page_by_page_however_long_their_questions_are(
 }
 
 #[tokio::test]
+async fn the_items_of_a_link_with_a_tier_of_ours_are_read() {
+    let links =
+        r#"{"has_more":false,"data":[{"id":"plink_1","metadata":{"tier":"quick"}},{"id":"plink_2","metadata":{}}]}"#;
+    let items = r#"{"has_more":false,"data":[{"amount_total":100,"currency":"cad","quantity":1}]}"#;
+    let server = Server::start([json(200, links), json(200, items)]).await;
+    let read = client(&server.url).payment_links().await.unwrap();
+    let amounts: Vec<Vec<_>> = read.iter().map(|link| link.items.iter().map(|item| item.amount).collect()).collect();
+    assert_eq!(amounts, [vec![Some(100)], vec![]]);
+    let lines: Vec<_> = server.seen().into_iter().map(|request| request.line).collect();
+    let expected = ["/v1/payment_links?limit=100&active=true", "/v1/payment_links/plink_1/line_items?limit=100"];
+    assert_eq!(lines, expected.map(|path| format!("GET {path} HTTP/1.1")));
+}
+
+#[tokio::test]
 async fn what_may_pass_is_tried_again_with_the_same_key() {
     for (first, second) in [
         (json(500, "{}"), json(409, "{}")),
