@@ -1,20 +1,19 @@
 //! One comparison: every session that Stripe shows as paid, with the state of its sale.
 
 use crate::{
+    amounts::record_amount,
     ports::Ports,
     progress::{Pass, Progress},
-    reports::queue_reports,
+    reports::{Queued, queue_reports},
 };
-use audit::{Change, Context};
 use domain::{
     Alert, CheckoutSession, Sale, SalesPeriod, StepError, Timestamp,
     alert::Severity,
     due::Incomplete,
     mail::Mail,
     message::{Message, OrderedBy},
-    ports::{Ledger, PaymentError, Versioned},
-    sale::{Charge, Fulfilment, NotPaid, SLOWEST_PAYMENT},
-    tier::CURRENCY,
+    ports::{Ledger, PaymentError},
+    sale::{Fulfilment, NotPaid, SLOWEST_PAYMENT},
 };
 use std::time::Duration;
 
@@ -57,8 +56,8 @@ const SETTLING: Duration = Duration::from_secs(15 * 60);
 /// The deadlines function runs every few minutes. Work that is due for longer than this was not handled.
 const OVERDUE_AFTER: Duration = Duration::from_secs(2 * 3600);
 
-/// A run saves its position this often, so that one that is cut off loses at most this.
-const SAVED_EVERY: Duration = Duration::from_secs(60);
+/// The share of a run's 15 minutes that reports may take before the sessions are compared.
+const REPORTS_SHARE: Duration = Duration::from_secs(5 * 60);
 
 /// The longest time without a complete comparison that the next one makes good.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -76,17 +75,41 @@ enum RecordedState {
     Overdue,
 }
 
-/// Compares the paid sessions of a pass with the sales, from its position on. Saves the position from time to time, and
-/// at the end that the pass is over.
+/// Queues the reports for a share of the time, compares the paid sessions of a pass with the sales, and queues the reports
+/// that are left. Goes on where the pass is. Saves the position from time to time, and at the end that the pass is over.
 ///
 /// # Errors
 /// [`StepError`]: one of Stripe's lists could not be read to its end, or a note not be saved. A sale that could not be
 /// compared only counts as failed.
 pub(crate) async fn run(ports: Ports<'_>, mut progress: Progress, mut pass: Pass) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
-    let (mut report, mut saved_at) = (Report::default(), now);
-    // First: a run may be cut off among the sessions. If the reports fail, the sessions are compared all the same.
-    let reported = queue_reports(ports, pass.since, now).await;
+    let (mut report, mut queued) = (Report::default(), Queued::default());
+    // Neither may use up the time of the other: a run may be cut off at any place. If the reports fail, the sessions are
+    // compared all the same.
+    let until = Some(now.plus(REPORTS_SHARE));
+    let mut reported = queue_reports(ports, &mut progress, &mut pass, until, &mut queued).await;
+    compare_sessions(ports, &mut progress, &mut pass, now, &mut report).await?;
+    if !pass.is_bad && reported.is_ok() {
+        progress.complete(ports.notebook, pass.began).await?;
+    }
+    if reported.is_ok() && !pass.reports.are_read() {
+        progress.save(ports.notebook, &pass, ports.journal.clock.now()).await?;
+        reported = queue_reports(ports, &mut progress, &mut pass, None, &mut queued).await;
+    }
+    progress.end(ports.notebook).await?;
+    reported?;
+    (report.reports, report.billing, report.unreadable) = (queued.payments, queued.billing, queued.unreadable);
+    Ok(report)
+}
+
+/// Compares the paid sessions of a pass with the sales, from its position on.
+async fn compare_sessions(
+    ports: Ports<'_>,
+    progress: &mut Progress,
+    pass: &mut Pass,
+    now: Timestamp,
+    report: &mut Report,
+) -> Result<(), StepError> {
     let mut is_stored_position = pass.from.is_some();
     loop {
         let page = ports.ledger.completed_since(pass.since, pass.from.as_deref()).await;
@@ -94,7 +117,7 @@ pub(crate) async fn run(ports: Ports<'_>, mut progress: Progress, mut pass: Pass
             // Stripe does not know the position of an earlier run, as after a change from test to live mode.
             Err(PaymentError::Refused(_) | PaymentError::NotFound) if is_stored_position => {
                 tracing::warn!("Stripe refuses the position of the comparison that was cut off: it begins anew");
-                pass = Pass::new(now, pass.since);
+                *pass = Pass { reports: pass.reports.clone(), ..Pass::new(now, pass.since) };
                 is_stored_position = false;
                 continue;
             }
@@ -103,7 +126,7 @@ pub(crate) async fn run(ports: Ports<'_>, mut progress: Progress, mut pass: Pass
         is_stored_position = false;
         for session in &page.sessions {
             report.paid += 1;
-            if let Err(error) = compare(ports, session, now, &mut report).await {
+            if let Err(error) = compare(ports, session, now, report).await {
                 report.failed += 1;
                 let (code, error) = (error.code().as_str(), runtime::telemetry::chain(&error));
                 tracing::error!(session = session.id.prefix(), code, error, "the session could not be compared");
@@ -112,21 +135,12 @@ pub(crate) async fn run(ports: Ports<'_>, mut progress: Progress, mut pass: Pass
         pass.is_bad |= report.failed > 0;
         pass.from = page.next;
         if pass.from.is_none() {
-            break;
+            pass.is_compared = true;
+            return Ok(());
         }
-        let read_at = ports.journal.clock.now();
         // Also after a sale that cannot be compared: it must not keep the sales after it from their comparison.
-        if saved_at.plus(SAVED_EVERY) <= read_at {
-            progress = progress.advance(ports.notebook, &pass).await?;
-            saved_at = read_at;
-        }
+        progress.advance(ports.notebook, pass, ports.journal.clock.now()).await?;
     }
-    let is_complete = !pass.is_bad && reported.is_ok();
-    progress.end(ports.notebook, is_complete.then_some(pass.began)).await?;
-    let (payments, billing) = reported?;
-    (report.reports, report.billing) = (payments.sent, billing.sent);
-    report.unreadable = payments.unreadable + billing.unreadable;
-    Ok(report)
 }
 
 /// How far back a comparison reaches: at least `least`, and to every session that can have been paid since the last
@@ -168,11 +182,11 @@ async fn compare(
             }
         }
     }
-    match sale {
-        Some(sale) => record_amount(ports, session, sale, report).await,
-        // Recorded by a later run, when the sale exists.
-        None => Ok(()),
+    // Without a sale, a later run records the amount.
+    if let Some(sale) = sale {
+        report.amounts += usize::from(record_amount(ports.journal, session, sale).await?);
     }
+    Ok(())
 }
 
 fn recorded_state(
@@ -245,47 +259,6 @@ async fn put_back(
 async fn alert(ports: Ports<'_>, session: &CheckoutSession, severity: Severity, now: Timestamp, detail: &str) {
     let alert = Alert::event("ORACLE-RECONCILE", severity, now, "PAID_SESSIONS", &session.id, detail);
     ports.journal.alerts.raise(alert).await;
-}
-
-/// The tier's price, if another amount or another currency was paid (Product Tiers, invariant 1).
-fn other_price(session: &CheckoutSession) -> Option<u32> {
-    let price = session.submission().ok()?.tier.price_cents();
-    let same = session.amount_total == Some(i64::from(price)) && session.currency.as_deref() == Some(CURRENCY);
-    (!same).then_some(price)
-}
-
-/// Whether the customer may have paid more than the price. No code raises a price, so a Payment Link or a converted price
-/// is wrong. The amount of another currency cannot be compared.
-fn may_be_overpaid(session: &CheckoutSession, price: u32) -> bool {
-    session.currency.as_deref().is_some_and(|currency| currency != CURRENCY)
-        || session.amount_total.is_some_and(|amount| amount > i64::from(price))
-}
-
-/// Records and alerts once that another amount than the tier's price was paid. A promotion code is the usual reason; if
-/// too much was paid and is still here, an operator has to give the difference back.
-async fn record_amount(
-    ports: Ports<'_>,
-    session: &CheckoutSession,
-    sale: Versioned<Sale>,
-    report: &mut Report,
-) -> Result<(), StepError> {
-    let Some(price) = other_price(session).filter(|_| !sale.value.is_amount_noted()) else { return Ok(()) };
-    let paid = session.amount_total.map_or_else(|| "unknown".to_owned(), |amount| amount.to_string());
-    let (severity, reason) = if may_be_overpaid(session, price) && sale.value.is_money_kept() {
-        (Severity::Critical, "give back what is too much, and correct the Payment Link")
-    } else {
-        (Severity::Warn, "a promotion code, or a wrong price?")
-    };
-    let currency = session.currency.as_deref().unwrap_or("?");
-    let detail = format!("paid {paid} {currency}, the price is {price} {CURRENCY}: {reason}");
-    let record = |sale: &mut Sale, now| {
-        let Ok(event) = sale.amount_noted(Charge::of(session), price) else { return Change::nothing(false) };
-        let alert = Alert::event("ORACLE-RECONCILE", severity, now, "AMOUNT", &session.id, &detail);
-        Change::of(&event, &Context::at(now), true).alerting(alert)
-    };
-    let (_, is_new) = ports.journal.commit(sale, record).await?.settle().await;
-    report.amounts += usize::from(is_new);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -21,13 +21,16 @@ pub const FUNCTION: &str = "reconcile";
 /// [`StepError`] when Stripe's sessions could not be listed to their end, or a note not be read or written.
 pub async fn handle(ports: Ports<'_>, least: Duration) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
-    let progress = Progress::load(ports.notebook).await?;
+    let progress = Progress::load(ports.notebook, now).await?;
     let pass = match progress.begun(now) {
-        Some(pass) => pass.clone(),
-        None => {
+        Some(pass) if !pass.is_compared => pass.clone(),
+        over => {
+            // The comparison is over. The reports took longer than its run, and are continued.
+            let left = over.map(|over| over.reports.clone()).filter(|reports| !reports.are_read());
             let complete = progress.complete.value.memory;
             let outage = complete.map_or(Duration::ZERO, |complete| now.since(complete));
-            Pass::new(now, before(now, reach(ports.ledger, least, outage).await))
+            let new = Pass::new(now, before(now, reach(ports.ledger, least, outage).await));
+            Pass { reports: left.unwrap_or_default(), ..new }
         }
     };
     let since = pass.since.to_iso();

@@ -15,7 +15,54 @@ const PASS: &str = "reconcile-pass";
 /// How long a comparison that was cut off is continued. Sessions that were completed after it began wait for a new one.
 const CONTINUED_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// One reading of Stripe's list of sessions, by one run or by several.
+/// A run saves its position this often, so that one that is cut off loses at most this.
+pub(crate) const SAVED_EVERY: Duration = Duration::from_secs(60);
+
+/// A position in one of Stripe's lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Position {
+    /// Its first page.
+    #[default]
+    Start,
+    /// The page after this object.
+    Page(String),
+    /// Every page was read.
+    End,
+}
+
+impl Position {
+    /// The position after a page, which names the next one if there is one.
+    pub(crate) fn after(next: Option<String>) -> Self {
+        next.map_or(Self::End, Self::Page)
+    }
+
+    /// The page to ask for; `None` is the first one.
+    pub(crate) fn page(&self) -> Option<&str> {
+        match self {
+            Self::Page(page) => Some(page),
+            Self::Start | Self::End => None,
+        }
+    }
+}
+
+/// The positions in the lists of reports. They are read in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reports {
+    /// Refunds and disputes.
+    pub(crate) payments: Position,
+    /// Subscriptions and invoices.
+    pub(crate) billing: Position,
+}
+
+impl Reports {
+    /// Whether every list was read to its end.
+    pub(crate) fn are_read(&self) -> bool {
+        self.payments == Position::End && self.billing == Position::End
+    }
+}
+
+/// One reading of Stripe's list of sessions, by one run or by several, and the reports that are left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pass {
     /// When it began. Sessions that are completed later are left to the next one.
@@ -26,12 +73,19 @@ pub(crate) struct Pass {
     pub(crate) from: Option<String>,
     /// Whether a sale could not be compared.
     pub(crate) is_bad: bool,
+    /// How far the reports are.
+    #[serde(default)]
+    pub(crate) reports: Reports,
+    /// Whether the list of sessions was read to its end, and only reports are left. The next run reads the list anew.
+    #[serde(default)]
+    pub(crate) is_compared: bool,
 }
 
 impl Pass {
-    /// A comparison that begins now.
+    /// A comparison that begins now, with all reports.
     pub(crate) const fn new(began: Timestamp, since: Timestamp) -> Self {
-        Self { began, since, from: None, is_bad: false }
+        let reports = Reports { payments: Position::Start, billing: Position::Start };
+        Self { began, since, from: None, is_bad: false, reports, is_compared: false }
     }
 }
 
@@ -41,6 +95,8 @@ pub(crate) struct Progress {
     pub(crate) complete: Versioned<Notebook<Option<Timestamp>>>,
     /// The comparison that is in work or was cut off.
     pub(crate) pass: Versioned<Notebook<Option<Pass>>>,
+    /// When the comparison was saved, or the notes were loaded.
+    pub(crate) saved_at: Timestamp,
 }
 
 impl Progress {
@@ -48,8 +104,8 @@ impl Progress {
     ///
     /// # Errors
     /// [`StorageError`] when the table could not be read.
-    pub(crate) async fn load(journal: FunctionJournal<'_>) -> Result<Self, StorageError> {
-        Ok(Self { complete: journal.load().await?, pass: of_pass(journal).load().await? })
+    pub(crate) async fn load(journal: FunctionJournal<'_>, now: Timestamp) -> Result<Self, StorageError> {
+        Ok(Self { complete: journal.load().await?, pass: of_pass(journal).load().await?, saved_at: now })
     }
 
     /// The comparison that is to be continued.
@@ -57,32 +113,56 @@ impl Progress {
         self.pass.value.memory.as_ref().filter(|pass| now.since(pass.began) < CONTINUED_FOR)
     }
 
+    /// Saves how far a comparison is, unless that was done within the last minute.
+    ///
+    /// # Errors
+    /// [`CommitError`]: it is not saved, or it is and the reply was lost.
+    pub(crate) async fn advance(
+        &mut self,
+        journal: FunctionJournal<'_>,
+        pass: &Pass,
+        now: Timestamp,
+    ) -> Result<(), CommitError> {
+        if self.saved_at.plus(SAVED_EVERY) <= now { self.save(journal, pass, now).await } else { Ok(()) }
+    }
+
     /// Saves how far a comparison is.
     ///
     /// # Errors
     /// [`CommitError`]: it is not saved, or it is and the reply was lost.
-    pub(crate) async fn advance(self, journal: FunctionJournal<'_>, pass: &Pass) -> Result<Self, CommitError> {
-        let advance = |stored: &mut Option<Pass>, _| {
+    pub(crate) async fn save(
+        &mut self,
+        journal: FunctionJournal<'_>,
+        pass: &Pass,
+        now: Timestamp,
+    ) -> Result<(), CommitError> {
+        let save = |stored: &mut Option<Pass>, _| {
             *stored = Some(pass.clone());
             Noted::save(())
         };
-        let pass = of_pass(journal).commit(self.pass, advance).await?.settle().await.0;
-        Ok(Self { pass, ..self })
+        self.pass = of_pass(journal).commit(self.pass.clone(), save).await?.settle().await.0;
+        self.saved_at = now;
+        Ok(())
     }
 
-    /// Ends a comparison. `began` is its beginning if it compared every sale, and else `None`.
+    /// Notes that a comparison that began then has compared every sale.
     ///
     /// # Errors
     /// [`CommitError`]: it is not saved, or it is and the reply was lost.
-    pub(crate) async fn end(self, journal: FunctionJournal<'_>, began: Option<Timestamp>) -> Result<(), CommitError> {
-        if began.is_some() {
-            let complete = |stored: &mut Option<Timestamp>, _| {
-                *stored = (*stored).max(began);
-                Noted::save(())
-            };
-            journal.commit(self.complete, complete).await?.settle().await;
-        }
-        // Last: after a crash in between, the next run continues the comparison and notes its end again.
+    pub(crate) async fn complete(&mut self, journal: FunctionJournal<'_>, began: Timestamp) -> Result<(), CommitError> {
+        let complete = |stored: &mut Option<Timestamp>, _| {
+            *stored = (*stored).max(Some(began));
+            Noted::save(())
+        };
+        self.complete = journal.commit(self.complete.clone(), complete).await?.settle().await.0;
+        Ok(())
+    }
+
+    /// Ends a comparison: after a crash before, the next run continues it and notes its end again.
+    ///
+    /// # Errors
+    /// [`CommitError`]: it is not saved, or it is and the reply was lost.
+    pub(crate) async fn end(self, journal: FunctionJournal<'_>) -> Result<(), CommitError> {
         if self.pass.value.memory.is_some() {
             let end = |stored: &mut Option<Pass>, _| {
                 *stored = None;
@@ -108,6 +188,7 @@ mod tests {
         let mut progress = Progress {
             complete: Versioned { value: Notebook::default(), version: 0 },
             pass: Versioned { value: Notebook::default(), version: 0 },
+            saved_at: began,
         };
         progress.pass.value.memory = Some(Pass::new(began, began));
         for (millis, is_continued) in [(0, true), (604_799_999, true), (604_800_000, false)] {

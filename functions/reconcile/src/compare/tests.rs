@@ -10,6 +10,7 @@ use audit::{FunctionJournal, Journal, Notebook};
 use domain::{
     Channel, PaymentStatus,
     money::{Money, ObjectId},
+    ports::Versioned,
     sale::{Declined, HumanLock},
 };
 use testkit::{Fault, Plan, World, every_single_fault, sale::WithField, session::paid};
@@ -56,6 +57,7 @@ fn compared_of(world: &World, sold_here: SalesPeriod) -> Option<Result<Report, S
     let progress = Progress {
         complete: Versioned { value: Notebook::default(), version: 0 },
         pass: Versioned { value: Notebook::default(), version: 0 },
+        saved_at: began,
     };
     let pass = Pass::new(began, crate::reports::before(began, 3 * DAY));
     testkit::run(run(ports(world, sold_here), progress, pass))

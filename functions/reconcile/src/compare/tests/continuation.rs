@@ -1,6 +1,10 @@
 //! Comparisons that end before all pages are read, and the next one, which continues them.
 
-use super::*;
+use super::{
+    lost_events::{invoice, subscriber},
+    *,
+};
+use crate::progress::SAVED_EVERY;
 
 /// A clock that advances by a minute at every reading, so that a run saves its position after each page.
 struct Slow<'w>(&'w World);
@@ -32,7 +36,12 @@ fn handled_slowly(world: &World) -> Option<Result<Report, StepError>> {
 fn places(name: &str) -> Vec<usize> {
     let clean = three_pages();
     assert_eq!(handled_slowly(&clean).unwrap().unwrap().paid, 6);
-    let boundaries = clean.state().boundaries.clone();
+    places_in(&clean, name)
+}
+
+/// The places of a boundary in what a world has seen.
+fn places_in(world: &World, name: &str) -> Vec<usize> {
+    let boundaries = world.state().boundaries.clone();
     boundaries.iter().enumerate().filter(|(_, passed)| **passed == name).map(|(place, _)| place).collect()
 }
 
@@ -65,6 +74,35 @@ fn a_comparison_that_is_cut_off_is_continued() {
     }
 }
 
+/// With thirty pages of invoices, and a session whose event was lost.
+fn many_invoices() -> World {
+    let world = three_pages();
+    world.state().sessions.insert(session(7).id, session(7));
+    world.state().billing.extend((0..60).map(|_| (START, subscriber(), invoice(START))));
+    world
+}
+
+/// The reports take more than their share of the time. They wait for the sessions, and the next run goes on with them.
+#[test]
+fn reports_that_take_longer_than_a_run_do_not_hold_up_the_sessions() {
+    let whole = many_invoices();
+    let all = Report { paid: 7, missing: 1, reports: 1, billing: 60, ..Report::default() };
+    assert_eq!(handled_slowly(&whole).unwrap().unwrap(), all);
+    let pages = places_in(&whole, "subscriptions.billing_since");
+    let sessions = places_in(&whole, "ledger.completed_since");
+    assert_eq!((pages.len(), sessions.len()), (30, 4));
+    assert!(pages[2] < sessions[0] && sessions[3] < pages[3], "{pages:?} {sessions:?}");
+
+    let world = many_invoices();
+    world.plan(Plan::at(pages[20], Fault::CrashBefore));
+    assert!(handled_slowly(&world).is_none());
+    let is_ordered = world.state().queue.iter().any(|(message, _)| matches!(message, Message::Order { .. }));
+    assert!(is_ordered && last_complete(&world).is_some(), "every session was compared");
+    world.plan(Plan::none());
+    assert_eq!(handled_slowly(&world).unwrap().unwrap(), Report { reports: 0, billing: 20, ..all });
+    assert_eq!(handled_slowly(&world).unwrap().unwrap(), all, "with all reports again");
+}
+
 /// The failed sale does not hold up the others, and the comparison does not count as complete.
 #[test]
 fn a_comparison_with_a_sale_that_cannot_be_compared_is_continued_behind_it() {
@@ -74,7 +112,7 @@ fn a_comparison_with_a_sale_that_cannot_be_compared_is_continued_behind_it() {
     world.plan(Plan::at(loads[2], Fault::Fail).and_at(pages[2], Fault::CrashBefore));
     assert!(handled_slowly(&world).is_none());
     world.plan(Plan::none());
-    assert_eq!(handled_slowly(&world).unwrap().unwrap(), Report { paid: 2, reports: 1, ..Report::default() });
+    assert_eq!(handled_slowly(&world).unwrap().unwrap(), Report { paid: 2, ..Report::default() }, "reported before");
     assert_eq!(last_complete(&world), None);
     assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6, "the next one begins with the newest");
     assert!(last_complete(&world).is_some());

@@ -53,11 +53,11 @@ fn a_late_bounce_and_a_late_decision_are_found_although_their_events_are_lost() 
     }
 }
 
-fn subscriber() -> SubscriberId {
+pub(super) fn subscriber() -> SubscriberId {
     SubscriberId::parse("e".repeat(64)).unwrap()
 }
 
-fn invoice(at: Timestamp) -> BillingReport {
+pub(super) fn invoice(at: Timestamp) -> BillingReport {
     let bill = Bill {
         until: START.plus(31 * DAY),
         subscription: object("sub_1"),
