@@ -179,6 +179,20 @@ async fn a_late_payment_is_fulfilled_when_the_money_is_there() {
     assert_eq!(world.count(&sale.session, "webhook", "OK").await, 1);
 }
 
+/// A payment that takes days and fails: Stripe shows the session as before, and its payment as failed.
+#[tokio::test]
+async fn a_late_payment_that_fails_is_not_waited_for() {
+    let world = World::alone().await;
+    let (sale, mut object) = by_link("full");
+    object["payment_status"] = json!("unpaid");
+    world.stack.plant(&object).await;
+    let code = async || world.verdict(&sale.session).await.json()["code"].clone();
+    assert_eq!(code().await, "payment_in_process");
+    world.tell("checkout.session.async_payment_failed", &object).await;
+    // The page repeats Stripe's last answer for five seconds.
+    eventually("the failure to be known", SOON, async || (code().await == "unpaid").then_some(())).await;
+}
+
 #[tokio::test]
 async fn ten_deliveries_at_once_are_one_sale() {
     let world = World::alone().await;

@@ -12,11 +12,11 @@ const UNPAID_WINDOW: Duration = Duration::from_secs(5);
 pub(crate) enum Unpaid {
     /// It can still be paid at this address.
     Open(String),
-    /// Its customer has finished, and the payment takes days, as a bank debit does, or has failed.
+    /// Its customer has finished, and the payment takes days, as a bank debit does.
     InProcess,
     /// Its customer has finished, and there was nothing to pay: an operator may give the verdict away.
     Free,
-    /// It can no longer be paid.
+    /// It can no longer be paid, or its payment failed.
     Closed,
 }
 

@@ -279,7 +279,7 @@ fn recorded_event(state: &mut State, given: Map<String, Value>) -> Result<Value,
         || object.get("object").is_some_and(|object| object == "checkout.session");
     let whole = if about_session {
         let now = state.now();
-        sessions::record_event(state, object, now);
+        sessions::record_event(state, kind, object, now);
         sessions::completed_fields(Value::Object(object.clone()), now)
     } else {
         stripe::objects::of_event(kind, object)

@@ -19,9 +19,9 @@ pub enum PaymentStatus {
 pub enum SessionStage {
     /// It can still be paid.
     Open,
-    /// The customer has finished. If it is not paid, the payment takes days, as a bank debit does, or has failed.
+    /// The customer has finished. If it is not paid, the payment takes days, as a bank debit does.
     Complete,
-    /// It expired, or Stripe does not say: it cannot be paid.
+    /// It expired, its payment failed after the customer had finished, or Stripe does not say: it cannot be paid.
     Over,
 }
 

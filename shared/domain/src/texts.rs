@@ -29,7 +29,8 @@ pub const NOT_PAID_YET: &str =
 /// There was nothing to pay, and no operator has given the verdict away (yet).
 pub const NOTHING_TO_PAY: &str = "This session has not been paid.";
 
-/// The customer finished the payment page, and the payment is not confirmed: it takes days, or has failed.
+/// The customer finished the payment page, and the payment is not confirmed: it takes days. If Stripe does not say in time
+/// that it failed, the customer's bank does.
 pub const PAYMENT_IN_PROCESS: &str = "Your payment is not confirmed yet. With some payment methods this takes several \
     days. Your verdict appears here once it is confirmed. Please pay again only if your bank tells you that this \
     payment failed.";

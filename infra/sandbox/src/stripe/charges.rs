@@ -15,7 +15,7 @@ pub(crate) fn search(state: &State, form: &Form) -> Result<Value, StripeError> {
     form.allow(&["query", "limit", "page", "expand.#"])?;
     let clauses = form.required("query")?.split(" AND ").map(Clause::parse).collect::<Result<Vec<_>, _>>()?;
     let mut found = Vec::new();
-    for intent in state.stripe.payment_intents.values() {
+    for intent in state.stripe.payment_intents.values().filter(|intent| intent["status"] == "succeeded") {
         let charge = charge(state, intent);
         if clauses.iter().all(|clause| clause.holds(&charge)) {
             found.push(charge);

@@ -202,6 +202,15 @@ fn plant_intent(state: &mut State, session: &Value, metadata: Map<String, Value>
     id
 }
 
+/// Creates the payment intent of a session whose customer has finished and that is not paid.
+fn plant_unpaid_intent(state: &mut State, session: &Value, status: &str, now: Timestamp) {
+    let id = plant_intent(state, session, Map::new(), now);
+    if let Some(intent) = state.stripe.payment_intents.get_mut(&id) {
+        intent["status"] = json!(status);
+        intent["amount_received"] = json!(0);
+    }
+}
+
 /// Plants a session as Stripe would return it, with missing fields completed. It replaces one with the same id.
 pub(crate) fn plant(state: &mut State, given: Map<String, Value>, now: Timestamp) -> Value {
     let mut given = given;
@@ -225,20 +234,24 @@ pub(crate) fn plant(state: &mut State, given: Map<String, Value>, now: Timestamp
     if paid && (!intent_given || value["payment_intent"].is_string()) {
         value["payment_intent"] = json!(plant_intent(state, &value, Map::new(), now));
     }
+    let is_in_process = value["payment_status"] == "unpaid" && value["status"] == "complete";
+    if is_in_process && value["payment_intent"].is_string() {
+        plant_unpaid_intent(state, &value, "processing", now);
+    }
     let sessions = &mut state.stripe.sessions;
     sessions.insert(value.clone(), Vec::new(), Map::new());
     value
 }
 
 /// Makes the session of an event known to Stripe. An unknown session is planted; a known one gets the event's payment
-/// status and otherwise stays unchanged.
-pub(crate) fn record_event(state: &mut State, object: &Map<String, Value>, now: Timestamp) {
+/// status and otherwise stays unchanged. Its payment ends as the event says.
+pub(crate) fn record_event(state: &mut State, kind: &str, object: &Map<String, Value>, now: Timestamp) {
     let Some(id) = object.get("id").and_then(Value::as_str) else {
         return;
     };
     let Some(session) = state.stripe.sessions.by_id.get_mut(id) else {
-        plant(state, object.clone(), now);
-        return;
+        let planted = plant(state, object.clone(), now);
+        return end_payment(state, kind, &planted, Map::new(), now);
     };
     for field in ["payment_status", "status", "payment_intent", "customer_details"] {
         if let Some(value) = object.get(field)
@@ -255,9 +268,18 @@ pub(crate) fn record_event(state: &mut State, object: &Map<String, Value>, now: 
     }
     let value = session.value.clone();
     let metadata = session.intent_metadata.clone();
-    let intent = value["payment_intent"].as_str();
-    let unknown = intent.is_some_and(|id| !state.stripe.payment_intents.contains_key(id));
-    if value["payment_status"] == "paid" && unknown {
-        plant_intent(state, &value, metadata, now);
+    end_payment(state, kind, &value, metadata, now);
+}
+
+/// Ends the payment of a session as an event about it says.
+fn end_payment(state: &mut State, kind: &str, session: &Value, metadata: Map<String, Value>, now: Timestamp) {
+    let Some(intent) = session["payment_intent"].as_str() else {
+        return;
+    };
+    let succeeded = state.stripe.payment_intents.get(intent).is_some_and(|intent| intent["status"] == "succeeded");
+    if session["payment_status"] == "paid" && !succeeded {
+        plant_intent(state, session, metadata, now);
+    } else if kind == "checkout.session.async_payment_failed" {
+        plant_unpaid_intent(state, session, "requires_payment_method", now);
     }
 }

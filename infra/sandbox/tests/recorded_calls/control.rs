@@ -209,3 +209,24 @@ async fn what_the_topics_tell_is_kept_and_shown() {
     let page = page.as_str().unwrap();
     assert!(page.contains("1 alert") && page.contains("a &lt; b") && page.contains("not evaluated"), "{page}");
 }
+
+/// A bank debit takes days. The session of one that fails stays complete and unpaid; its payment has the end.
+#[tokio::test]
+async fn a_payment_in_process_ends_by_an_event() {
+    for (kind, status, end) in [
+        ("checkout.session.async_payment_failed", "unpaid", "requires_payment_method"),
+        ("checkout.session.async_payment_succeeded", "paid", "succeeded"),
+    ] {
+        let world = world().await;
+        let mut session = json!({"id": "cs_test_debit", "status": "complete", "payment_status": "unpaid",
+                                 "payment_intent": "pi_debit", "amount_total": 500});
+        ok(world.control("stripe/session", session.clone())).await;
+        let payment = async || ok(read(world.stripe_get("payment_intents/pi_debit"))).await["status"].clone();
+        assert_eq!(payment().await, "processing");
+        session["payment_status"] = json!(status);
+        world.control("stripe/event", json!({"type": kind, "data": {"object": session}})).await;
+        assert_eq!(payment().await, end);
+        let stored = ok(read(world.stripe_get("checkout/sessions/cs_test_debit"))).await;
+        assert_eq!((&stored["status"], &stored["payment_status"]), (&json!("complete"), &json!(status)));
+    }
+}

@@ -8,7 +8,7 @@ use crate::{
 };
 use async_trait::async_trait;
 use domain::{
-    CheckoutSession, Secret, SessionId,
+    CheckoutSession, PaymentStatus, Secret, SessionId, SessionStage,
     backoff::Backoff,
     ports::{CreatedCheckoutSession, NewCheckoutSession, Pause, PaymentError, Payments, Randomness},
 };
@@ -124,6 +124,23 @@ impl Client {
         if session.id == *id { Ok((session, reply)) } else { Err(CallError::Unexpected("another session").into()) }
     }
 
+    /// Whether the payment of a session has failed after its customer had finished, as a bank debit can after days. Stripe
+    /// shows such a session as complete and unpaid for ever: only the payment has its end.
+    async fn has_payment_failed(&self, session: &CheckoutSession) -> bool {
+        let is_awaited = session.stage == SessionStage::Complete && session.payment_status == PaymentStatus::Unpaid;
+        let Some(payment) = session.payment.as_ref().filter(|_| is_awaited) else { return false };
+        let path = format!("/v1/payment_intents/{payment}");
+        let call = Call::Get { path, query: &[], expected: Expected::Object };
+        // A customer waits for two calls now, so this one has the time of one attempt.
+        match tokio::time::timeout(self.transport.attempt_timeout, self.transport.call(&call)).await {
+            Ok(Ok(payment)) => matches!(payment["status"].as_str(), Some("requires_payment_method" | "canceled")),
+            Ok(Err(_)) | Err(_) => {
+                tracing::warn!(session = session.id.prefix(), "the end of the payment cannot be read: it is awaited");
+                false
+            }
+        }
+    }
+
     /// Creates the smoke test's session. Returns its id and Stripe's whole reply.
     pub(crate) async fn create_smoke(&self, key: &str) -> Result<(SessionId, Value), PaymentError> {
         let (path, form) = ("/v1/checkout/sessions", form::smoke(&self.site));
@@ -140,7 +157,9 @@ impl Payments for Client {
     }
 
     async fn session(&self, id: &SessionId) -> Result<CheckoutSession, PaymentError> {
-        Ok(self.retrieve(id).await?.0)
+        let session = self.retrieve(id).await?.0;
+        let stage = if self.has_payment_failed(&session).await { SessionStage::Over } else { session.stage };
+        Ok(CheckoutSession { stage, ..session })
     }
 
     async fn create_session(&self, new: &NewCheckoutSession) -> Result<CreatedCheckoutSession, PaymentError> {

@@ -130,6 +130,28 @@ async fn a_session_is_retrieved_by_id() {
     assert_eq!((request.header("idempotency-key"), request.text()), (None, ""));
 }
 
+/// Stripe shows the session of a failed bank debit as complete and unpaid for ever.
+#[tokio::test]
+async fn the_payment_says_whether_a_completed_session_can_still_be_paid() {
+    let session = r#"{"id":"cs_test_1","payment_status":"unpaid","status":"complete","payment_intent":"pi_1"}"#;
+    let status = |word: &str| json(200, format!(r#"{{"id":"pi_1","status":"{word}"}}"#));
+    for (payment, stage) in [
+        (status("processing"), SessionStage::Complete),
+        (status("requires_action"), SessionStage::Complete),
+        (status("requires_payment_method"), SessionStage::Over),
+        (status("canceled"), SessionStage::Over),
+        (json(403, "{}"), SessionStage::Complete),
+    ] {
+        let server = Server::start([json(200, session), payment]).await;
+        assert_eq!(client(&server.url).session(&id()).await.unwrap().stage, stage);
+        assert_eq!(server.seen()[1].line, "GET /v1/payment_intents/pi_1 HTTP/1.1");
+    }
+    let open = r#"{"id":"cs_test_1","payment_status":"unpaid","status":"open","payment_intent":"pi_1"}"#;
+    let server = Server::start([json(200, open)]).await;
+    assert_eq!(client(&server.url).session(&id()).await.unwrap().stage, SessionStage::Open);
+    assert_eq!(server.seen().len(), 1);
+}
+
 #[tokio::test]
 async fn promotion_codes_are_looked_up_and_impossible_ones_are_not() {
     let found = r#"{"data":[{"id":"promo_1","code":"FRIEND-10","active":true}]}"#;
