@@ -87,6 +87,11 @@ async fn receive(ports: Ports<'_>, signature_header: Option<&str>, body: &[u8]) 
             Reply::error(400, "event_malformed", "The body is not a Stripe event.")
         }
         Ok(event) => {
+            let is_of_session =
+                matches!(event.kind, EventKind::SessionCompleted(_) | EventKind::AsyncPaymentSucceeded(_));
+            if let Some(created) = event.created.filter(|_| is_of_session) {
+                ports.meter.record(&[Metric::EventDelay.of(received_at.millis_since(created))], received_at);
+            }
             let Effect { metric, message } = effect_of(event.kind, received_at);
             if let Some(metric) = metric {
                 ports.meter.record(&[metric.once()], received_at);

@@ -99,6 +99,9 @@ metrics! {
     VerdictFailed: Dashboard Count,
     /// The time from the paid event to the first verdict, in milliseconds.
     OrderToVerdict: Dashboard Milliseconds,
+    /// The time from Stripe's creation of an event about a session to its receipt, in milliseconds. A repeated delivery
+    /// counts from the same creation.
+    EventDelay: Dashboard Milliseconds,
     /// The mailbox accepted a mail.
     MailSent: Dashboard Count,
     /// An attempt to send a mail failed.

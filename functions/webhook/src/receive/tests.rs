@@ -108,6 +108,28 @@ fn paid() -> serde_json::Value {
     })
 }
 
+/// Times of our own begin with the receipt, so without this figure a late event looks fast.
+#[test]
+fn the_delay_of_a_sessions_event_is_measured() {
+    let of_session = |created: serde_json::Value| {
+        let kind = "checkout.session.completed";
+        json!({ "id": "evt_1", "type": kind, "created": created, "data": { "object": paid() } }).to_string()
+    };
+    let refund =
+        json!({ "id": "evt_1", "type": "charge.refunded", "created": 1_763_596_700, "data": { "object": {} } });
+    for (body, expected) in [
+        (of_session(json!(1_763_596_763)), Some(37_000)),
+        (of_session(json!(1_763_596_900)), Some(0)),
+        (of_session(json!(null)), None),
+        (refund.to_string(), None),
+    ] {
+        let world = world();
+        assert_eq!(deliver(&world, &body).status(), 200);
+        let measured = world.state().measurements.iter().find(|it| it.metric == Metric::EventDelay).map(|it| it.value);
+        assert_eq!(measured, expected, "{body}");
+    }
+}
+
 #[test]
 fn a_paid_session_becomes_one_order_with_the_session_and_no_more() {
     for kind in ["checkout.session.completed", "checkout.session.async_payment_succeeded"] {

@@ -49,6 +49,8 @@ pub enum EventKind {
 pub struct Event {
     /// Stripe's id of the event, for logs. Fulfilment is keyed by the session: two events may report one payment.
     pub id: Option<String>,
+    /// When Stripe created it, in whole seconds.
+    pub created: Option<Timestamp>,
     /// Its content.
     pub kind: EventKind,
 }
@@ -137,7 +139,8 @@ pub fn parse(raw_body: &[u8]) -> Result<Event, EventError> {
         "invoice.payment_failed" => billing(billing_objects::invoice(object, Collected::Failed, created(&body)))?,
         _ => payment(name, object, created(&body))?,
     };
-    Ok(Event { id: body["id"].as_str().map(str::to_owned), kind })
+    let created = body["created"].as_i64().map(Timestamp::from_seconds);
+    Ok(Event { id: body["id"].as_str().map(str::to_owned), created, kind })
 }
 
 /// A type in a form that may be logged.
