@@ -81,7 +81,7 @@ impl Answer {
 
 /// What the grammar of a narrative answer requires, for the governed questions that are sold and those that people may
 /// allow: a phrase of law, medicine, finance and benefits.
-const REFERRAL: &str = "Ask a lawyer, a physician or a licensed adviser, and apply.";
+const REFERRAL: &str = "Ask a lawyer, a physician or a licensed adviser, and apply to the program.";
 
 /// The model's reply to the `call`th request with this question. Every reply differs, as a model's do, so that the
 /// checker notices a verdict that was made twice.

@@ -88,17 +88,27 @@ const REGISTRIES: [Registry; 7] = [
 ];
 
 /// The maximum ages of answers that the appendices state, in seconds.
-const RECENCY: [(&str, u64); 9] = [
+const RECENCY: [(&str, u64); 16] = [
     ("lab_results_system", 86_400),
     ("medication_list", 86_400),
     ("allergy_list", 604_800),
     ("age_verification_service", 0),
     ("content_classifier", 0),
     ("grooming_pattern_model", 0),
+    ("federal_reserve_api", 300),
+    ("treasury_direct", 300),
+    ("bloomberg_terminal", 300),
+    ("institution_rate_sheet", 300),
+    ("finra_brokercheck", 86_400),
+    ("sec_edgar", 86_400),
+    ("state_license_api", 86_400),
     ("iot_platform_api", 1),
     ("scada_system", 1),
     ("calibration_management_system", 300),
 ];
+
+/// The oracles that the appendices name "Secondary"; their tables of requirements name every other one "Primary".
+const SECONDARY: [&str; 2] = ["google_scholar_legal", "grooming_pattern_model"];
 
 #[test]
 fn the_registries_are_those_of_the_appendices() {
@@ -115,6 +125,10 @@ fn the_registries_are_those_of_the_appendices() {
     for (name, seconds) in RECENCY {
         let recency = all.iter().find(|oracle| oracle.name == name).map(|oracle| oracle.recency_seconds);
         assert_eq!(recency, Some(seconds), "{name}");
+    }
+    for oracle in all {
+        let tier = if SECONDARY.contains(&oracle.name) { "secondary" } else { "primary" };
+        assert_eq!(oracle.tier, tier, "{}", oracle.name);
     }
 }
 

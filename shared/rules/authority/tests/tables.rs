@@ -207,6 +207,7 @@ fn a_question_does_not_answer_itself() {
         ("jurisdiction_confirmed", "I live in Ontario. Can I record a phone call with my landlord?"),
         ("jurisdiction_confirmed", "Can I record a call with my boss if the meetings were held in Ontario?"),
         ("jurisdiction_confirmed", "Can I record a call in California, or do all of them have to agree?"),
+        ("jurisdiction_confirmed", "We are in California. Can we record calls with a client?"),
         ("reading_timestamp", "Is the freezer reading of -18 C reliable enough to release the batch today?"),
         ("reading_timestamp", "Is the freezer reading of -18 C reliable enough to release the batch on Monday?"),
         ("sensor_id", "Is the freezer reading of -18 C reliable enough to release batch number 7?"),
@@ -312,6 +313,38 @@ fn what_lacks_a_specification_asks_for_one() {
         }
     }
     assert!(asked > 20, "{asked}");
+}
+
+/// Authority Governance, Appendix L: "All engineering queries should include referral to licensed professionals". A word
+/// of the subject ("HVAC", "apply") refers to nobody.
+#[test]
+fn a_reply_that_refers_to_nobody_breaks_the_grammar() {
+    for (question, without, with) in [
+        (
+            "Am I eligible for food stamps in Texas?",
+            "These rules apply to everybody, and 300 a month is usual.",
+            "The office of the program decides; bring proof of your income.",
+        ),
+        (
+            "How many tons should the air conditioner for a 2,000 square foot house have?",
+            "Any HVAC of the usual size does it, and no engineer is better than the table.",
+            "An HVAC contractor calculates the load.",
+        ),
+        (
+            "The last reading of the flow meter sensor is 6 hours old. Is it the current flow?",
+            "A stale value is as good as a new one.",
+            "The flow of this moment cannot be verified with it.",
+        ),
+        (
+            "What does 'force majeure' mean?",
+            "It names an event that no one could prevent; legal advice has another purpose.",
+            "It names an event that no one could prevent; seek legal advice about yours.",
+        ),
+    ] {
+        let evaluation = evaluate(question, None);
+        assert!(evaluation.check_reply(without).is_err(), "{without}");
+        assert_eq!(evaluation.check_reply(with), Ok(()), "{with}");
+    }
 }
 
 #[test]
