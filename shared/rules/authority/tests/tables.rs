@@ -347,6 +347,18 @@ fn a_reply_that_refers_to_nobody_breaks_the_grammar() {
     }
 }
 
+/// Authority Governance, Appendix H: "BLOCKED until sensor replacement" is another remedy than a new calibration.
+#[test]
+fn a_calibration_that_failed_is_no_expired_one() {
+    for (text, reason) in [
+        ("The pressure sensor failed its calibration, but the value looks plausible. Certify?", "calibration_failed"),
+        ("The pressure sensor's calibration expired, but the value looks plausible. Certify?", "calibration_expired"),
+    ] {
+        let evaluation = evaluate(text, None);
+        assert_eq!((evaluation.state(), evaluation.reason_code()), (State::Blocked, reason), "{text}");
+    }
+}
+
 #[test]
 fn every_state_is_reached() {
     let reached = |state| {
