@@ -359,6 +359,25 @@ fn a_calibration_that_failed_is_no_expired_one() {
     }
 }
 
+/// Authority Governance, Appendix F lists five `pattern_indicators`: each is one by itself.
+#[test]
+fn each_indicator_of_grooming_is_recognised_as_one() {
+    for (indicator, text) in [
+        ("age_probing", "A man online keeps asking my daughter how old she is and whether she is home alone."),
+        (
+            "isolation_encouragement",
+            "A man she met online tells my 13 year old daughter that he is the only one who understands her.",
+        ),
+        ("secrecy_requests", "A man from church texts a 13 year old girl and says it is our secret."),
+        ("gift_offers", "A stranger on Discord sends gifts to a 12 year old girl in my class."),
+        ("meeting_requests", "An older guy wants to meet a 13 year old girl from the game."),
+    ] {
+        let evaluation = evaluate(text, None);
+        let indicated = evaluation.values().iter().any(|value| value.axis == "interaction_pattern");
+        assert!(indicated && evaluation.override_prohibited(), "{indicator}: {}", evaluation.reason_code());
+    }
+}
+
 #[test]
 fn every_state_is_reached() {
     let reached = |state| {
