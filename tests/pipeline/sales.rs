@@ -1,4 +1,4 @@
-//! Sales in which nothing fails.
+//! Sales in which nothing fails. The file has more than 300 lines because each way to buy, to pay and to deliver has its test here.
 
 use crate::{
     samples::{ADDRESS, QUESTION, body, paid_session, quick, strategy},

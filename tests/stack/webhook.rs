@@ -222,7 +222,7 @@ async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
     object["metadata"]["tier"] = json!("premium");
     world.stack.plant(&object).await;
     // Both limits begin with the event.
-    let told = Instant::now();
+    let sent_at = Instant::now();
     for _ in 0..2 {
         world.tell("checkout.session.completed", &object).await;
     }
@@ -231,7 +231,7 @@ async fn paid_but_unusable_is_announced_and_its_customer_asked_once() {
     let start = format!("[SILENT-DROP] session={reference} tier=\"premium\" query_len={characters} email=hmac-");
     assert!(alert.starts_with(&start) && alert.contains(" amount="), "{alert}");
     assert!(!alert.contains(&email), "{alert}");
-    let left = AT_MOST.saturating_sub(told.elapsed());
+    let left = AT_MOST.saturating_sub(sent_at.elapsed());
     let mails = eventually("the mail that asks for the question", left, async || {
         Some(world.mails(&email).await).filter(|mails| !mails.is_empty())
     })

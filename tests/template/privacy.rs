@@ -128,5 +128,5 @@ fn keys_are_made_outside_the_clone_and_git_ignores_them_there() {
     let missing: Vec<_> = files.iter().filter(|file| !is_ignored(file)).collect();
     assert!(missing.is_empty() && files.len() >= 10, ".gitignore lacks {missing:?} of {files:?}");
     let before = guide.split_once("openssl rand").expect("the first key").0;
-    assert!(before.contains("umask 077; mkdir -p ~/oracle-keys && cd ~/oracle-keys"));
+    assert!(before.contains("mkdir -p ~/oracle-keys && chmod 700 ~/oracle-keys && cd ~/oracle-keys"));
 }

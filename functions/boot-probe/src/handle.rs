@@ -56,6 +56,8 @@ pub struct Ports<'a> {
 pub async fn handle(ports: Ports<'_>) {
     let checks = ports.probe.checks().await;
     tracing::info!(wrong = checks.findings.len(), unknown = checks.unknown.len(), "boot probe");
+    // First: if the store does not answer, measuring takes time.
+    probe(ports.notes, ports.alerts, ports.clock, &checks).await;
     let (token, open) = (ports.probe.refresh_token().await, ports.probe.open_circuit().await);
     let now = ports.clock.now();
     let age = token.age(now).map(|age| Metric::RefreshTokenAge.of(age));
@@ -65,7 +67,6 @@ pub async fn handle(ports: Ports<'_>) {
     if !measured.is_empty() {
         ports.meter.record(&measured, now);
     }
-    probe(ports.notes, ports.alerts, ports.clock, &checks).await;
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use aws::{DynamoSales, Reach, RetryPolicy, SecretDocument, SnsAlerts};
 use backend::{Backend, Bucket, QueueName, SecretName, TollClients, Topic};
 use doctor::{FAILED_CHECKS_NOTE, Vendors};
-use domain::ports::{ModelError, Notes, SecretSource};
+use domain::ports::{Clock, ModelError, Notes, SecretSource};
 use gemini::ModelList;
 use runtime::{Error, System};
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -199,6 +199,6 @@ impl DependencyProbe for Targets {
     async fn open_circuit(&self) -> Option<bool> {
         let needs_toll = doctor::needs_toll(self.toll.pay_to.is_some(), &self.table).await;
         let models: Vec<&str> = self.models.names().collect();
-        circuits::open_circuit(&self.table, &models, circuits::callers(&needs_toll)).await
+        circuits::open_circuit(&self.table, &models, circuits::callers(&needs_toll), System.now()).await
     }
 }

@@ -38,7 +38,9 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::Dispute => "Stripe waits for an answer to the bank (oracle list names the deadline)",
         Work::Review => "held by the content filter: approve, replace or refund it",
         Work::Declined => "the authority gate declined it: oracle authority queue, or refund it",
-        Work::Reply => "the customer has written back: read it (oracle replies show), and settle it",
+        Work::Reply => {
+            "the customer has written back, or a mail came back: read it (oracle replies show), and settle it"
+        }
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable => match sale.notice() {
             Mail::NotOrdered => Sale::UNANNOUNCED,
@@ -69,7 +71,11 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     };
     // Other work precedes a reply, so its reminder names the reply too.
     let is_reply_second = open.work != Work::Reply && sale.waiting_replies().next().is_some();
-    let written = if is_reply_second { "; and the customer has written back (oracle replies show)" } else { "" };
+    let written = if is_reply_second {
+        "; and the customer has written back, or a mail came back (oracle replies show)"
+    } else {
+        ""
+    };
     let lapsed = match (sale.has_lapsed_approvals(now), sale.may_be_refunded_by_policy()) {
         (true, true) => {
             "; the question's approvals are over: the sale counts as declined again, and the policy refunds it"

@@ -12,11 +12,13 @@ fn other_price(session: &CheckoutSession) -> Option<u32> {
     (!same).then_some(price)
 }
 
-/// Whether the customer may have paid more than the price. No code raises a price, so a Payment Link or a converted price
-/// is wrong. The amount of another currency cannot be compared.
-fn may_be_overpaid(session: &CheckoutSession, price: u32) -> bool {
-    session.currency.as_deref().is_some_and(|currency| currency != CURRENCY)
-        || session.amount_total.is_some_and(|amount| amount > i64::from(price))
+/// Whether we may have more than the price, after what was given back. No code raises a price, so a Payment Link, a tax or a
+/// converted price is wrong, or the price was lowered since. The amount of another currency cannot be compared.
+fn may_be_overpaid(session: &CheckoutSession, sale: &Sale, price: u32) -> bool {
+    let returned = sale.payment().returned(session.amount_total).amount;
+    sale.is_money_kept()
+        && (session.currency.as_deref().is_some_and(|currency| currency != CURRENCY)
+            || session.amount_total.is_some_and(|amount| amount.saturating_sub(returned) > i64::from(price)))
 }
 
 /// Records and alerts once that another amount than the tier's price was paid. A promotion code is the usual reason; if
@@ -33,8 +35,9 @@ pub(crate) async fn record_amount(
 ) -> Result<bool, StepError> {
     let Some(price) = other_price(session).filter(|_| !sale.value.is_amount_noted()) else { return Ok(false) };
     let paid = session.amount_total.map_or_else(|| "unknown".to_owned(), |amount| amount.to_string());
-    let (severity, reason) = if may_be_overpaid(session, price) && sale.value.is_money_kept() {
-        (Severity::Critical, "give back what is too much, and correct the Payment Link")
+    // An error and no critical alert: a link that is wrong makes one of each of its sales, and a storm withholds errors.
+    let (severity, reason) = if may_be_overpaid(session, &sale.value, price) {
+        (Severity::Error, "give back what is too much; oracle doctor names a wrong Payment Link")
     } else {
         (Severity::Warn, "a promotion code, or a wrong price?")
     };

@@ -219,6 +219,8 @@
   query.addEventListener("input", () => {
     clearError("query");
     fillList("query-missing", []);
+    // The note is about the question as it was ordered.
+    byId("ordered").hidden = true;
     showCount();
     saveDraft();
   });

@@ -396,7 +396,7 @@
       return;
     }
     showProblem(response.status, reply.code === "unusable" ? UNUSABLE : reply.error, reply);
-    // A reply with that header is not the end either: a bank that processes a payment.
+    // A reply with that header is not the end either: a session that can still be paid, or a bank that processes a payment.
     const passes = PASSING.includes(response.status) || response.headers.has("retry-after");
     if (passes) askAgain(Math.max(retryAfter(response), PASSING_WAIT));
   }

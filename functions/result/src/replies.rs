@@ -70,7 +70,7 @@ pub(crate) fn unpaid(why: &Unpaid) -> Shown {
         // The page asks again: the customer may pay in another tab.
         Unpaid::Open(address) => {
             Reply::json(402, &json!({ "error": texts::NOT_PAID_YET, "code": "unpaid", "payment_url": address }))
-                .header("retry-after", "20")
+                .header("retry-after", "60")
         }
         // The page asks again: the customer can do nothing but wait.
         Unpaid::InProcess => {

@@ -79,7 +79,7 @@ metrics! {
     /// INV-07). 0 without a token.
     RefreshTokenAge: Level Seconds,
     /// 1 while a model's circuit breaker is not closed, 0 when it closes. boot-probe measures those of the configured
-    /// models in each run, so that a model that is no longer called does not keep the alarm raised.
+    /// models that were called within 15 minutes, so that a model that is no longer called does not keep the alarm raised.
     BreakerOpen: Level Count,
     /// 1 while the mailbox's circuit breaker is not closed, 0 when it closes; not measured while it stays closed.
     MailboxBreakerOpen: Level Count,

@@ -220,6 +220,19 @@ This message is confidential under the agreement that you accepted.
 
 — 42 Sisters AI · oracle@42sisters.ai";
 
+/// The body of such a mail after the access to the Bridge has ended.
+pub const BRIDGE_LAST_REPLY_BODY: &str = "Hi there,
+
+We have answered you on the Bridge:
+
+{reply}
+
+Your access has ended, so nothing can be added to the thread, which is here: {link} To ask for access again, reply to this email.
+
+This message is confidential under the agreement that you accepted.
+
+— 42 Sisters AI · oracle@42sisters.ai";
+
 /// The subject of the mail about a grant of access to the Bridge.
 pub const BRIDGE_GRANTED_SUBJECT: &str = "You have access to the Bridge";
 
@@ -270,7 +283,7 @@ If you have questions, just reply to this email.
 
 /// Every text here that a mail contains. No line of a customer's words may begin like a line of these; the mail
 /// renderer's tests check it.
-pub const MAILED: [&str; 33] = [
+pub const MAILED: [&str; 34] = [
     ACKNOWLEDGEMENT,
     FOLLOWUP_ORDERED,
     FOLLOWUP_USED,
@@ -296,6 +309,7 @@ pub const MAILED: [&str; 33] = [
     CHAT_LINK_BODY,
     BRIDGE_REPLY_SUBJECT,
     BRIDGE_REPLY_BODY,
+    BRIDGE_LAST_REPLY_BODY,
     BRIDGE_GRANTED_SUBJECT,
     BRIDGE_GRANTED_BODY,
     BRIDGE_EXPIRED_SUBJECT,

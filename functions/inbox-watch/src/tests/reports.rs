@@ -51,7 +51,7 @@ fn further_reports_alert_and_add_nothing_to_the_sale() {
     let waiting: Vec<String> = waiting(&world).into_iter().map(|(message, _)| message).collect();
     assert_eq!(waiting, ["m1", "m8"]);
     assert_eq!(warnings_with(&world, "may not have arrived"), 7);
-    assert_eq!(announced_and_sent(&world).1, 0, "nobody is answered: no sender is confirmed");
+    assert_eq!(announced_and_sent(&world).1, 0, "no mail is sent: no sender is confirmed");
 }
 
 #[test]

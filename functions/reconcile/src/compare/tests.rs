@@ -302,14 +302,14 @@ fn another_amount_than_the_price_is_recorded_and_alerts_once() {
 
 /// Product Tiers, invariant 1: an operator gives the difference back.
 #[test]
-fn more_than_the_price_and_another_currency_are_critical() {
+fn more_than_the_price_and_another_currency_are_errors_until_the_difference_is_back() {
     let dear = CheckoutSession { amount_total: Some(501), ..session(1) };
     let foreign = CheckoutSession { currency: Some("usd".into()), ..session(2) };
     let world = world([dear, foreign], [delivered(1), delivered(2)]);
     assert_eq!(compared(&world).unwrap().unwrap().amounts, 2);
     let state = world.state();
-    assert!(state.alerts.iter().all(|alert| alert.channel == Channel::Critical));
     for (found, paid) in state.alerts.iter().zip(["paid 501 cad", "paid 500 usd"]) {
+        assert!(found.line.starts_with("[ORACLE-RECONCILE] ERROR"), "{}", found.line);
         assert!(found.line.contains(&format!("{paid}, the price is 500 cad: give back")), "{}", found.line);
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(crate) enum RepliesCommand {
-    /// List the sales whose customers have written back.
+    /// List the sales whose customers have written back, or whose mails came back.
     #[command(after_help = "Example:\n  oracle replies list")]
     List(Target),
     /// Show what a customer has written, fetched from the mailbox; nothing of it is kept.

@@ -191,14 +191,14 @@ impl PaymentHistory {
     }
 
     /// Stores a refund that Stripe's answer to our request shows. Its own report, which may come later, is then known.
-    pub fn record_answer(&mut self, refund: Refund) {
+    pub(crate) fn record_answer(&mut self, refund: Refund) {
         let _: bool = self.record_refund(refund);
     }
 
     /// Whether this refund and the others that are not void return less than the payment. A refund of ours returns all
     /// that the others leave, so it is none of ours. `false` if an amount is not known.
     #[must_use]
-    pub fn is_part(&self, id: Option<&ObjectId>, charged: Option<i64>) -> bool {
+    pub(crate) fn is_part(&self, id: Option<&ObjectId>, charged: Option<i64>) -> bool {
         let amount = self.refunds.iter().find(|refund| Some(&refund.id) == id).and_then(|refund| refund.amount);
         let others = self.refunds.iter().filter(|refund| Some(&refund.id) != id && !refund.status.is_void());
         let others = sum(others.filter_map(|refund| refund.amount));

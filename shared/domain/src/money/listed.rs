@@ -51,7 +51,7 @@ mod tests {
             // The event is newer than the list.
             (dispute(UnderReview, 100, 10), dispute(NeedsResponse, 200, 5), ReportEffect::Nothing),
             (dispute(Won, 100, DAY), dispute(Lost, 100, 5), ReportEffect::Nothing),
-            // Nobody answers it any more.
+            // It awaits no answer any more.
             (dispute(Won, 100, 10), dispute(Won, 200, 5), ReportEffect::Nothing),
         ] {
             let mut history = PaymentHistory::new();

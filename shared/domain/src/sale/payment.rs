@@ -175,8 +175,10 @@ impl Sale {
             ReportEffect::Change(change) => change,
         };
         let returned = self.payment.returned(charge.amount_total);
-        // A part that was given back in Stripe's dashboard can bounce too. That ends no refund of ours.
-        let is_part = !was_whole && self.payment.is_part(report.id(), charge.amount_total);
+        // A part that was given back in Stripe's dashboard can bounce too. That ends no refund of ours. Of refunded money
+        // any bounce is a human's, because a report that was lost could have shown that it is ours.
+        let is_refunded = matches!(self.money, Money::Refunded { .. });
+        let is_part = !was_whole && !is_refunded && self.payment.is_part(report.id(), charge.amount_total);
         let bounced = change == PaymentChange::RefundFailed && !is_part;
         let money = self.money_after(bounced, returned.whole, now);
         let confirms = match (&self.money, &money) {

@@ -10,9 +10,9 @@ use crate::{
 };
 use audit::hash::sha256;
 use domain::{
-    EmailAddress, SessionId, StepError,
+    EmailAddress, SessionId, StepError, Timestamp,
     audit_trail::Audited,
-    chat::{Bridge, BridgeRefused, ExchangeId, MailStep, Message, SubscriberId},
+    chat::{Bridge, BridgeRefused, BridgeState, ExchangeId, MailStep, Message, SubscriberId},
     mail::Draft,
     operator::Operator,
     ports::{MailError, Mailbox, OutgoingMail, Versioned},
@@ -83,7 +83,7 @@ pub async fn reply(
     // A command whose mail failed says to repeat it. Repeated, it sends the mail of the reply that is posted already.
     let messages = sealer.open_thread(held.bridge.value.thread())?;
     if let Some(unsent) = unsent_reply(&messages, text) {
-        let mail = mail(site, &person, &held.bridge.value, text)?;
+        let mail = mail(site, &person, &held.bridge.value, text, now)?;
         send(ports, mailbox, held.bridge, &unsent.id, &mail).await?;
         return Ok(Replied { id: unsent.id.clone() });
     }
@@ -93,7 +93,7 @@ pub async fn reply(
     let step = |bridge: &mut Bridge, now| of_memory(bridge, &memory)?.reply(&id, operator, answers, &sealed, now);
     let (bridge, posted) = commit(ports, held.bridge, step).await?;
     posted?;
-    let mail = mail(site, &person, &bridge.value, text)?;
+    let mail = mail(site, &person, &bridge.value, text, now)?;
     send(ports, mailbox, bridge, &id, &mail).await?;
     Ok(Replied { id })
 }
@@ -106,8 +106,16 @@ pub(crate) fn id_of(repeated: &str) -> Option<ExchangeId> {
     ExchangeId::parse([part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")).ok()
 }
 
-fn mail(site: &str, person: &Person, bridge: &Bridge, text: &Message) -> Result<OutgoingMail, StepError> {
-    let body = texts::BRIDGE_REPLY_BODY.replace("{link}", &page(site)).replace("{reply}", text.as_str());
+fn mail(
+    site: &str,
+    person: &Person,
+    bridge: &Bridge,
+    text: &Message,
+    now: Timestamp,
+) -> Result<OutgoingMail, StepError> {
+    let has_ended = bridge.state(now) == BridgeState::Expired;
+    let body = if has_ended { texts::BRIDGE_LAST_REPLY_BODY } else { texts::BRIDGE_REPLY_BODY };
+    let body = body.replace("{link}", &page(site)).replace("{reply}", text.as_str());
     addressed(person, bridge, texts::BRIDGE_REPLY_SUBJECT, body)
 }
 

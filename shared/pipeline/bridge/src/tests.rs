@@ -251,6 +251,8 @@ fn a_message_that_waits_at_the_expiry_stays_listed_and_is_answered_by_mail() {
     world.advance(Duration::from_secs(300));
     run(replying(&world)).unwrap().unwrap();
     assert_eq!((row().task, world.state().sent.len()), (None, 1));
+    let body = world.state().sent[0].1.body.clone();
+    assert!(body.contains("nothing can be added") && !body.contains("on the page"), "{body}");
     assert_eq!(steps(&world)[2..], ["message_posted", "reply_posted", "reply_mailed"]);
     run(replying(&world)).unwrap().unwrap();
     assert_eq!(world.state().sent.len(), 1, "repeated");

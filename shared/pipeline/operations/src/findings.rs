@@ -145,7 +145,8 @@ fn cleaned(
     // First, so that an attempt to override a lock is recorded whatever the text says.
     let first = cached.first.as_ref().map(|first| first.query.as_str());
     examine::question(&cached.query, first, sale, Needs::Approvers)?;
-    let examined = examine::verdict(verdict, cached.tier, &cached.query, now)?;
+    let sold_without = crosscheck::hollow(&cached.verdict, cached.tier, &cached.query);
+    let examined = examine::verdict(verdict, cached.tier, &cached.query, &sold_without, now)?;
     let cached = CachedVerdict { verdict: examined.verdict, cached_at: now.to_iso(), ..cached };
     Ok((examine::replaced(cached, sale, Needs::Approvers)?, examined.records))
 }

@@ -9,7 +9,7 @@ use authority::{State, evaluate, ontologies};
 type Rule = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 /// The rules as the appendices print them. infra/decisions/authority.md has the reasons where the data differs: calibration
-/// has a second action, the age of a reading is an axis of its own, "not provided" stands for `false` and `unknown`.
+/// has a second action, the age of a reading is an axis of its own, "not provided" means `false` and `unknown`.
 const RULES: [Rule; 33] = [
     (
         "medicine",

@@ -316,7 +316,7 @@ fn what_lacks_a_specification_asks_for_one() {
 }
 
 /// Authority Governance, Appendix L: "All engineering queries should include referral to licensed professionals". A word
-/// of the subject ("HVAC", "apply") refers to nobody.
+/// of the subject ("HVAC", "apply") refers to no person or office.
 #[test]
 fn a_reply_that_refers_to_nobody_breaks_the_grammar() {
     for (question, without, with) in [

@@ -150,7 +150,7 @@ fn work_waits_for_a_decision_an_answer_or_a_mail() {
     assert_eq!(waiting(&bridge, 32), None);
     bridge.post(&id(4), "four", at(40)).unwrap();
     assert_eq!(waiting(&bridge, 999), Some((BridgeTask::Answer, at(40 + day))));
-    assert_eq!(waiting(&bridge, 1000), Some((BridgeTask::Answer, at(40 + day))), "the expiry answers nobody");
+    assert_eq!(waiting(&bridge, 1000), Some((BridgeTask::Answer, at(40 + day))), "the expiry is no answer");
     bridge.revoke(&dana(), "over", at(1001)).unwrap();
     assert_eq!(waiting(&bridge, 1001), None, "an operator has ended the access");
 }

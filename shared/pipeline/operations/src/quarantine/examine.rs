@@ -98,11 +98,18 @@ pub struct Examined {
 }
 
 /// Checks a verdict like a model's reply: crosscheck, form, content, gate 1. If gate 1 replaces a term, the result must
-/// pass too. `query` is the customer's question.
+/// pass too. `query` is the customer's question. `sold_without` is what the delivered verdict that this one replaces leaves
+/// out too: operators do not invent it.
 ///
 /// # Errors
 /// [`Refusal`].
-pub fn verdict(value: &Value, tier: Tier, query: &str, now: Timestamp) -> Result<Examined, Refusal> {
+pub fn verdict(
+    value: &Value,
+    tier: Tier,
+    query: &str,
+    sold_without: &[String],
+    now: Timestamp,
+) -> Result<Examined, Refusal> {
     let check = crosscheck::crosscheck_value(value, tier);
     if !check.approved {
         return Err(Refusal::Crosscheck(format!("{:?}, flags {}", check.crosscheck_reason, check.flags.join(", "))));
@@ -112,7 +119,8 @@ pub fn verdict(value: &Value, tier: Tier, query: &str, now: Timestamp) -> Result
     if !verdict.is_complete_for(tier) {
         return Err(Refusal::Structure(format!("a {tier} verdict needs more blocks")));
     }
-    let hollow = crosscheck::hollow(&verdict, tier, query);
+    let mut hollow = crosscheck::hollow(&verdict, tier, query);
+    hollow.retain(|missing| !sold_without.contains(missing));
     if !hollow.is_empty() {
         return Err(Refusal::Hollow(hollow));
     }

@@ -1,9 +1,9 @@
 //! Sales that the content filter holds: an operator lists, approves or replaces them (content filter, GAP-B and GAP-L).
 //!
 //! Neither decision bypasses a check. An approved verdict passes today's filter, and a replaced one passes the
-//! crosscheck and gate 1 like a model's reply and has all that its tier sells; both keep the grammar of a narrative answer, and neither releases a
-//! question that today's rules refuse and the required people have not approved. Gate 2 runs before the mail and the
-//! page in both cases.
+//! crosscheck and gate 1 like a model's reply and has all that its tier sells; both keep the grammar of a narrative
+//! answer, and neither releases a question that today's rules refuse and the required people have not approved. Gate 2
+//! runs before the mail and the page in both cases.
 //! The file has more than 300 lines because every refusal of a decision is documented beside the check that makes it.
 
 pub mod examine;
@@ -203,7 +203,7 @@ impl Case {
         match (examine::held(&payloads, self.gate, self.held_at)?, self.gate, asked) {
             (Held::Verdict(value), Gate::BeforeCache, Some(asked)) => {
                 let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
-                let examined = examine::verdict(&value, tier, asked.query.as_str(), now)?;
+                let examined = examine::verdict(&value, tier, asked.query.as_str(), &[], now)?;
                 Ok((Some(self.cached(asked, examined.verdict, now)?), examined.records))
             }
             (held, ..) => {
@@ -228,7 +228,7 @@ impl Case {
             return Err(DecideError::DraftExists.into());
         }
         let tier = sale.tier().ok_or(Refusal::Structure("its tier is not known".to_owned()))?;
-        let examined = examine::verdict(verdict, tier, asked.query.as_str(), now)?;
+        let examined = examine::verdict(verdict, tier, asked.query.as_str(), &[], now)?;
         Ok((self.cached(asked, examined.verdict, now)?, examined.records))
     }
 
