@@ -1,6 +1,7 @@
 //! The runbook has an entry for every alarm, with the command that the alarm's description names, one for every drill, and
 //! one for every alert. The guide carries the chat's key from stack to stack. A test of the command line
 //! (`infra/oracle/src/documented_commands.rs`) checks that their commands exist.
+//! The file has more than 300 lines because the runbook's chapters, entries and commands are read by the same functions.
 
 use crate::{
     alarms::has_event,

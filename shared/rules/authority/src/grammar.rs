@@ -92,8 +92,12 @@ impl Evaluation {
         let (question, reply) = (plain(self.text()), plain(text));
         let asked = stated(&question, &tokens(&question));
         let is_asked = |said: &Stated| {
-            let is_same = |one: &&Stated| (one.value - said.value).abs() < 1e-9;
-            asked.iter().filter(is_same).any(|one| one.dimension.is_none() || one.dimension == said.dimension)
+            // Rounded, as a conversion into other units is.
+            let is_near = |one: f64, other: f64| (one - other).abs() <= one.abs() * 0.05;
+            asked.iter().any(|one| match one.dimension {
+                None => (one.value - said.value).abs() < 1e-9,
+                dimension => dimension == said.dimension && is_near(one.measure, said.measure),
+            })
         };
         let mut found: Vec<String> = Vec::new();
         for said in stated(&reply, &tokens(&reply)) {
@@ -165,6 +169,9 @@ mod tests {
             (BEAM, "A 2x12 or a 2×10 on 4-inch posts is usual; ask an engineer.", vec!["2x12", "2x10", "4-inch"]),
             (WIRE, "An electrician often runs 8 AWG on a 60 amp breaker.", vec!["8 awg", "60 amp"]),
             (COOLING, "An HVAC contractor often ends at 3.5 tons.", vec!["3.5 tons"]),
+            (DOSE, "A pharmacist often says 140mgs, or 7 mls.", vec!["140mgs", "7 mls"]),
+            (BEAM, "A 20-inch post is usual; ask an engineer.", vec!["20-inch"]),
+            (WIRE, "An electrician runs AWG 6 on a 60A breaker.", vec!["6", "60a"]),
         ] {
             let evaluation = evaluate(question, None);
             assert_eq!(evaluation.state(), State::NarrativeOnly, "{question}");
@@ -185,6 +192,8 @@ mod tests {
                 BEAM,
                 "For a span of 20 feet in a house, a licensed structural engineer decides; expect $900 and 3 weeks.",
             ),
+            (BEAM, "A span of 20 feet, or about 6 m, is for an engineer; get one foot in the door first."),
+            (DOSE, "A pharmacist knows about omega-3 capsules, and vitamin D3 drops."),
             (BEAM, "An engineer is reachable 24x7. The rebuilding costs £2 m or 5m, 2x as much as 10 years ago."),
             (WIRE, "A charger of 48 amps needs an electrician and 2 permits."),
             (COOLING, "For 2,000 square feet, an HVAC contractor makes a load calculation of 8 pages."),

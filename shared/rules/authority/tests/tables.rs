@@ -76,7 +76,7 @@ fn every_named_vector_names_the_second_half_of_its_outcome() {
 /// What a high-stakes rule says to the customer is said also if another rule decides.
 #[test]
 fn the_advice_of_a_rule_reaches_the_customer() {
-    let [protections, near] = ["a representative, more time and accommodation", "Your deadline is near"];
+    let [protections, near] = ["a representative, more time and accommodation", "File the appeal now"];
     let said = |text: &str| {
         let evaluation = evaluate(text, None);
         let refused = Refusal::of(&evaluation).map(|refusal| refusal.text());

@@ -390,6 +390,8 @@ pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stated {
     pub(crate) value: f64,
+    /// The value in one unit of its dimension, so that "20 feet" and "about 6 m" are near.
+    pub(crate) measure: f64,
     /// What it measures; `None` without a unit.
     pub(crate) dimension: Option<ConceptId>,
     /// Its bytes in the reading, with the unit.
@@ -416,21 +418,60 @@ pub(crate) fn stated(reading: &str, tokens: &[Token]) -> Vec<Stated> {
         let word = unit.map_or("", |unit| unit.word(reading));
         let is_joined = unit.is_some_and(|unit| unit.start == token.end);
         let before = reading[..token.start].trim_end().chars().next_back();
+        let is_after_gauge =
+            index.checked_sub(1).and_then(|at| tokens.get(at)).is_some_and(|it| it.word(reading) == "awg");
         if before.is_some_and(|sign| matches!(sign, '£' | '€' | '¥')) {
             (dimension, last) = (Some(MONEY), index);
         } else if let Some(end) = cross_section(value, reading, tokens, index) {
             (dimension, last) = (Some(LENGTH), end);
         } else if matches!(word, "awg" | "gauge") {
             (dimension, last) = (Some(LENGTH), index + 1);
+        } else if is_after_gauge {
+            (dimension, last) = (Some(LENGTH), index);
+        } else if let Some(of_a_reply) = unit_of_a_reply(word, is_joined) {
+            (dimension, last) = (Some(of_a_reply), index + 1);
+        } else if token.word(reading) == "one" && dimension == Some(LENGTH) {
+            // "One foot in the door".
+            (dimension, last) = (None, index);
         } else if matches!(word, "dose" | "doses" | "units" | "tab" | "tabs" | "caps" | "gummies" | "bar")
             || (word == "m" && is_joined)
         {
             (dimension, last) = (None, index);
         }
         let end = tokens.get(last).map_or(token.end, |token| token.end);
-        Stated { value, dimension, start: token.start, end }
+        let measure = value * if last == index + 1 { scale(word) } else { 1.0 };
+        Stated { value, measure, dimension, start: token.start, end }
     };
-    numbers.map(measured).collect()
+    // The number of a name, such as "omega-3" or "vitamin D3", measures nothing.
+    let is_of_a_name = |token: &Token| {
+        let before = reading[..token.start].trim_end_matches('-');
+        before.chars().next_back().is_some_and(char::is_alphabetic)
+    };
+    numbers.filter(|(_, token, _)| !is_of_a_name(token)).map(measured).collect()
+}
+
+/// The factor from a unit to the one in which its dimension is compared.
+fn scale(unit: &str) -> f64 {
+    match unit {
+        "ft" | "feet" | "foot" => 0.3048,
+        "inch" | "inches" => 0.0254,
+        "cm" => 0.01,
+        "mm" => 0.001,
+        "psi" => 6.895,
+        "bar" | "bars" => 100.0,
+        _ => 1.0,
+    }
+}
+
+/// Units that only replies are searched for: in a question most of them are mere words.
+fn unit_of_a_reply(unit: &str, is_joined: bool) -> Option<ConceptId> {
+    Some(match unit {
+        "mgs" | "mls" | "tsps" | "tbsp" | "tbsps" | "teaspoonfuls" => DOSE,
+        "kilowatt" | "kilowatts" => POWER,
+        "a" | "v" if is_joined => POWER,
+        "bars" | "psf" | "kilopascal" | "kilopascals" => PRESSURE,
+        _ => return None,
+    })
 }
 
 /// The last token of the section of a beam, such as "2x10", that begins at a token. "24x7" is none.
