@@ -227,7 +227,7 @@ We have answered you on the Bridge:
 
 {reply}
 
-Your access has ended, so nothing can be added to the thread, which is here: {link} To ask for access again, reply to this email.
+Your access to the Bridge has ended, so nothing can be added to the thread. To ask for access again, reply to this email. The thread is here: {link}
 
 This message is confidential under the agreement that you accepted.
 

@@ -36,7 +36,12 @@ impl Known {
     /// Whether access was granted at this time or later.
     fn was_open(&self, from: Timestamp) -> bool {
         let is_unexpired = self.row.0.expires().is_none_or(|expires| from < expires.plus(SKEW));
-        self.closed_at.is_none_or(|at| at >= from) && is_unexpired
+        self.was_answered(from) && is_unexpired
+    }
+
+    /// Whether replies were mailed at this time or later: also after the expiry, for what was posted before it.
+    fn was_answered(&self, from: Timestamp) -> bool {
+        self.closed_at.is_none_or(|at| at >= from)
     }
 }
 
@@ -190,8 +195,8 @@ impl Threads {
             Promise::OneLetter
                 .require(was_wanted, || format!("a mail that was replaced or erased is sent: {subject}"))?;
             let Some(known) = self.known.iter().find(|known| known.row.0.id().as_str() == who) else { continue };
-            let was_open = known.was_open(began);
-            Promise::OnlyGranted.require(was_open || subject != BRIDGE_REPLY_SUBJECT, || {
+            let was_answered = known.was_answered(began);
+            Promise::OnlyGranted.require(was_answered || subject != BRIDGE_REPLY_SUBJECT, || {
                 "a reply is mailed without access".to_owned()
             })?;
         }
