@@ -222,7 +222,7 @@ impl Life {
         let key = (format!("{:#x}", PAYERS[payer].0), fields["nonce"].as_str().unwrap().to_owned());
         if state.now < ends * 1000 {
             let transaction = format!("0x{:064x}", 1_000 + state.chain.used.len());
-            let is_ours = self.apart.below(4) > 0;
+            let is_ours = self.apart.below(2) > 0;
             state.chain.used.entry(key).or_insert((transaction, is_ours));
         }
     }
