@@ -75,7 +75,7 @@ impl Category {
 enum Content {
     /// Anything but null and emptiness.
     Something,
-    /// A list or an object; an empty one says that there are none.
+    /// A list or an object. It may be empty: that nothing exists is an observation too.
     List,
     /// A number of rows, or one for each table.
     Counts,

@@ -2,7 +2,7 @@
 //! must contain one (Authority Governance, NARRATIVE_ONLY).
 
 use crate::engine::data::DOMAINS;
-use crate::engine::quantity::{Stated, stated};
+use crate::engine::stated::{Stated, stated};
 use crate::evaluation::Evaluation;
 use crate::state::State;
 use crate::tables::{ConceptId, Domain};

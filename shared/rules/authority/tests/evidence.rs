@@ -72,7 +72,7 @@ fn an_empty_value_binds_nothing() {
         (Category::DataSample, "nullability"),
     ] {
         refused(category, field, json!(""));
-        // An empty list says that there are none, and no rows are a number of rows.
+        // That nothing exists is an observation, and so is the number 0.
         let mut whole = observed(category);
         whole[field] = json!([]);
         Evidence::observe(category, &whole, "seen").unwrap();

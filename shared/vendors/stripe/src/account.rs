@@ -36,7 +36,7 @@ pub struct PaymentLink {
     pub returns_to: Option<String>,
     /// Whether its page offers more to buy beside the items.
     pub offers_more: bool,
-    /// The items that it sells; not read of a link whose tier is none of ours.
+    /// The items that it sells. They are read only if the link names one of our tiers.
     pub items: Vec<LinkItem>,
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod hits;
 pub(crate) mod lexicon;
 pub(crate) mod matching;
 pub(crate) mod quantity;
+pub(crate) mod stated;
 pub(crate) mod trust;
 
 /// The tables that the build script generates from `data/`.

@@ -34,18 +34,18 @@ const fn is_equal(one: &[u8], other: &[u8]) -> bool {
 }
 
 const NUMBER: ConceptId = concept("number");
-const AGE: ConceptId = concept("age");
+pub(super) const AGE: ConceptId = concept("age");
 const AGE_MINOR: ConceptId = concept("age_minor");
 const AGE_UNDER_13: ConceptId = concept("age_under_13");
 const AGE_ADULT: ConceptId = concept("age_adult");
-const DOSE: ConceptId = concept("dose");
-const WEIGHT: ConceptId = concept("weight");
-const TEMPERATURE: ConceptId = concept("temperature");
-const MONEY: ConceptId = concept("money");
+pub(super) const DOSE: ConceptId = concept("dose");
+pub(super) const WEIGHT: ConceptId = concept("weight");
+pub(super) const TEMPERATURE: ConceptId = concept("temperature");
+pub(super) const MONEY: ConceptId = concept("money");
 const MONEY_OVER_10000: ConceptId = concept("money_over_10000");
-const DURATION: ConceptId = concept("duration");
-const LENGTH: ConceptId = concept("length");
-const PERCENT: ConceptId = concept("percent");
+pub(super) const DURATION: ConceptId = concept("duration");
+pub(super) const LENGTH: ConceptId = concept("length");
+pub(super) const PERCENT: ConceptId = concept("percent");
 const AGE_MINOR_OTHER: ConceptId = concept("age_minor_other");
 const I_AM_MINOR: ConceptId = concept("i_am_minor");
 const I_AM_UNDER_13: ConceptId = concept("i_am_under_13");
@@ -53,9 +53,9 @@ const I_AM_ADULT: ConceptId = concept("i_am_adult");
 const SMALL_COUNT: ConceptId = concept("small_count");
 const MANY_COUNT: ConceptId = concept("many_count");
 const LARGE_AMOUNT: ConceptId = concept("large_amount");
-const POWER: ConceptId = concept("power");
-const PRESSURE: ConceptId = concept("pressure");
-const TIMESTAMP: ConceptId = concept("timestamp");
+pub(super) const POWER: ConceptId = concept("power");
+pub(super) const PRESSURE: ConceptId = concept("pressure");
+pub(super) const TIMESTAMP: ConceptId = concept("timestamp");
 const IDENTIFIER: ConceptId = concept("identifier");
 
 /// The threshold of the rule on large transactions (BSA/AML), in the currency of the text. `data/finance.toml` has it for
@@ -121,7 +121,7 @@ static NUMBER_HASHES: [u32; NUMBER_WORDS.len()] = {
 };
 
 /// The value of a number or of a number word.
-fn value(reading: &str, token: &Token) -> Option<f64> {
+pub(super) fn value(reading: &str, token: &Token) -> Option<f64> {
     // Compares with all hashes without a branch.
     let may_be_word = NUMBER_HASHES.iter().fold(false, |found, hash| found | (*hash == token.hashes.word));
     if token.number.is_some() || !may_be_word {
@@ -386,103 +386,14 @@ pub(crate) fn quantities(reading: &str, tokens: &[Token], index: usize, found: &
     }
 }
 
-/// A number of a text.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Stated {
-    pub(crate) value: f64,
-    /// The value in one unit of its dimension, so that "20 feet" and "about 6 m" are near.
-    pub(crate) measure: f64,
-    /// What it measures; `None` without a unit.
-    pub(crate) dimension: Option<ConceptId>,
-    /// Its bytes in the reading, with the unit.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
-
-/// What a number may measure. The other quantities are kinds of these, or numbers without a unit.
-const DIMENSIONS: [ConceptId; 11] =
-    [AGE, DOSE, WEIGHT, TEMPERATURE, MONEY, DURATION, LENGTH, PERCENT, POWER, PRESSURE, TIMESTAMP];
-
-/// The numbers of a text, each with what it measures. Stricter than the quantities of a question, because a reply that states
-/// one is not delivered: a unit that is a common word too, and "5m", which may be five million, measure nothing.
-pub(crate) fn stated(reading: &str, tokens: &[Token]) -> Vec<Stated> {
-    let numbers = tokens.iter().enumerate().filter_map(|(index, token)| Some((index, token, value(reading, token)?)));
-    let measured = |(index, token, value): (usize, &Token, f64)| {
-        let (mut dimension, mut last) = (None, index);
-        quantities_of(value, reading, tokens, index, &mut |concept, end| {
-            if DIMENSIONS.contains(&concept) {
-                (dimension, last) = (Some(concept), end.saturating_sub(1));
-            }
-        });
-        let unit = tokens.get(index + 1).filter(|unit| unit.position.abs_diff(token.position) == 1);
-        let word = unit.map_or("", |unit| unit.word(reading));
-        let is_joined = unit.is_some_and(|unit| unit.start == token.end);
-        let before = reading[..token.start].trim_end().chars().next_back();
-        let is_after_gauge =
-            index.checked_sub(1).and_then(|at| tokens.get(at)).is_some_and(|it| it.word(reading) == "awg");
-        if before.is_some_and(|sign| matches!(sign, '£' | '€' | '¥')) {
-            (dimension, last) = (Some(MONEY), index);
-        } else if let Some(end) = cross_section(value, reading, tokens, index) {
-            (dimension, last) = (Some(LENGTH), end);
-        } else if matches!(word, "awg" | "gauge") {
-            (dimension, last) = (Some(LENGTH), index + 1);
-        } else if is_after_gauge {
-            (dimension, last) = (Some(LENGTH), index);
-        } else if let Some(of_a_reply) = unit_of_a_reply(word, is_joined) {
-            (dimension, last) = (Some(of_a_reply), index + 1);
-        } else if token.word(reading) == "one" && dimension == Some(LENGTH) {
-            // "One foot in the door".
-            (dimension, last) = (None, index);
-        } else if matches!(word, "dose" | "doses" | "units" | "tab" | "tabs" | "caps" | "gummies" | "bar")
-            || (word == "m" && is_joined)
-        {
-            (dimension, last) = (None, index);
-        }
-        let end = tokens.get(last).map_or(token.end, |token| token.end);
-        let measure = value * if last == index + 1 { scale(word) } else { 1.0 };
-        Stated { value, measure, dimension, start: token.start, end }
-    };
-    // The number of a name, such as "omega-3" or "vitamin D3", measures nothing.
-    let is_of_a_name = |token: &Token| {
-        let before = reading[..token.start].trim_end_matches('-');
-        before.chars().next_back().is_some_and(char::is_alphabetic)
-    };
-    numbers.filter(|(_, token, _)| !is_of_a_name(token)).map(measured).collect()
-}
-
-/// The factor from a unit to the one in which its dimension is compared.
-fn scale(unit: &str) -> f64 {
-    match unit {
-        "ft" | "feet" | "foot" => 0.3048,
-        "inch" | "inches" => 0.0254,
-        "cm" => 0.01,
-        "mm" => 0.001,
-        "psi" => 6.895,
-        "bar" | "bars" => 100.0,
-        _ => 1.0,
-    }
-}
-
-/// Units that only replies are searched for: in a question most of them are mere words.
-fn unit_of_a_reply(unit: &str, is_joined: bool) -> Option<ConceptId> {
-    Some(match unit {
-        "mgs" | "mls" | "tsps" | "tbsp" | "tbsps" | "teaspoonfuls" => DOSE,
-        "kilowatt" | "kilowatts" => POWER,
-        "a" | "v" if is_joined => POWER,
-        "bars" | "psf" | "kilopascal" | "kilopascals" => PRESSURE,
-        _ => return None,
-    })
-}
-
-/// The last token of the section of a beam, such as "2x10", that begins at a token. "24x7" is none.
-fn cross_section(value: f64, reading: &str, tokens: &[Token], index: usize) -> Option<usize> {
-    let [first, by, second] = tokens.get(index..index + 3)? else { return None };
-    let is_one = first.end == by.start && by.end == second.start && by.word(reading) == "x" && second.number.is_some();
-    (is_one && value <= 12.0).then_some(index + 2)
-}
-
 /// The quantities that begin with a number at the token.
-fn quantities_of(value: f64, reading: &str, tokens: &[Token], index: usize, found: &mut impl FnMut(ConceptId, usize)) {
+pub(super) fn quantities_of(
+    value: f64,
+    reading: &str,
+    tokens: &[Token],
+    index: usize,
+    found: &mut impl FnMut(ConceptId, usize),
+) {
     let token = &tokens[index];
     // The word at this offset, unless a sentence ends in between.
     let near = |offset: isize| -> &str {
