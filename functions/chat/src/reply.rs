@@ -107,13 +107,16 @@ pub(crate) fn erased() -> Reply {
 }
 
 pub(crate) fn too_many(wait: Duration) -> Reply {
-    let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
-    Reply::error(429, "too_many", "That is a lot at once. Please try again later.").header("retry-after", seconds)
+    limited("too_many", "That is a lot at once. Please try again later.", wait)
 }
 
 /// The free exchanges of a network are used up for the day. Many people may share it, so this one need not have written
 /// anything.
 pub(crate) fn network_full(wait: Duration) -> Reply {
+    limited("network_full", NETWORK_FULL, wait)
+}
+
+fn limited(code: &'static str, sentence: &str, wait: Duration) -> Reply {
     let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
-    Reply::error(429, "network_full", NETWORK_FULL).header("retry-after", seconds)
+    Reply::error(429, code, sentence).header("retry-after", seconds)
 }

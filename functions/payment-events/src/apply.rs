@@ -124,12 +124,13 @@ const fn bounce(sale: &Sale, is_whole: bool) -> (Severity, &'static str) {
         Money::Refunded { .. } if is_whole => {
             (Severity::Warn, "a refund came back, and others have returned all of the payment: do nothing")
         }
-        Money::Refunded { .. } if sale.is_refunded_by_hand() => (
+        // Only a refund that is recorded by hand stays when another one comes back.
+        Money::Refunded { .. } => (
             Severity::Critical,
             "a refund came back, and an operator has recorded one by hand: if that money was sent, do nothing; if not, \
              send it now",
         ),
-        Money::RefundAuthorised { .. } | Money::Refunded { .. } => (
+        Money::RefundAuthorised { .. } => (
             Severity::Critical,
             "a part of the payment came back: see at Stripe, once the refund of the rest is made, whether all of the \
              payment went back, and give back there what is missing",

@@ -195,8 +195,8 @@ impl PaymentHistory {
         let _: bool = self.record_refund(refund);
     }
 
-    /// Whether this refund and the others that are not void return less than the payment. A refund of ours returns all
-    /// that the others leave, so it is none of ours. `false` if an amount is not known.
+    /// Whether this refund and the others that are not void return less than the payment. A refund of ours returns
+    /// all that the others leave, so this one was made in Stripe's dashboard. `false` if an amount is not known.
     #[must_use]
     pub(crate) fn is_part(&self, id: Option<&ObjectId>, charged: Option<i64>) -> bool {
         let amount = self.refunds.iter().find(|refund| Some(&refund.id) == id).and_then(|refund| refund.amount);

@@ -106,12 +106,6 @@ impl Sale {
         &self.payment
     }
 
-    /// Whether an operator recorded that they refund the money by other means than Stripe.
-    #[must_use]
-    pub const fn is_refunded_by_hand(&self) -> bool {
-        self.refunded_by_hand
-    }
-
     /// Whether the log has a record that another amount than the tier's price was paid.
     #[must_use]
     pub const fn is_amount_noted(&self) -> bool {

@@ -164,9 +164,9 @@ fn a_late_report_of_a_bounce_undoes_no_refund_that_followed() {
         by_hand.payment_reported(&payment, &other, charge(), at(9)).unwrap();
         assert_eq!((&by_hand.money, by_hand.refund_attempts), (&Money::Refunded { at: at(5) }, attempts));
         let stored = serde_json::to_string(&by_hand).unwrap();
-        assert!(serde_json::from_str::<Sale>(&stored).unwrap().is_refunded_by_hand());
+        assert!(serde_json::from_str::<Sale>(&stored).unwrap().refunded_by_hand);
     }
-    assert!(!ready().is_refunded_by_hand() && serde_json::to_value(ready()).unwrap().get("refunded_by_hand").is_none());
+    assert!(!ready().refunded_by_hand && serde_json::to_value(ready()).unwrap().get("refunded_by_hand").is_none());
 }
 
 /// A part was given back in Stripe's dashboard: Stripe is still asked for the rest.
