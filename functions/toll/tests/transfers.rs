@@ -112,6 +112,9 @@ fn the_transfers_of_one_transaction_are_owed_to_their_own_payers() {
     assert!((found.dollars() - 1.05).abs() < f64::EPSILON);
     let alerts = shared.state().alerts.iter().filter(|alert| alert.line.contains("each payer's part")).count();
     assert_eq!((alerts, shared.state().prompts.len()), (1, 0));
+    look_after(&shared, 86_400);
+    let reminders = reminders(&shared);
+    assert!(reminders.len() == 1 && reminders[0].contains("give each payer's part back"), "{reminders:?}");
     // What is not worth returning is left out, and then one payer may be left, or none.
     let small = bundle(75_000, vec![part("0x2", 49_999)]);
     assert_code(&show(&small, "/query", TRANSACTION), 409, "owed");
@@ -264,6 +267,31 @@ fn a_reminder_that_can_read_no_purchase_ends_in_time() {
     }));
     let report = look(world).unwrap();
     assert_eq!((report.failed, report.left), (3, 1));
+}
+
+/// However many settlements are due, ten of the run's sixty seconds are the reminder's.
+#[test]
+fn settlements_that_take_long_leave_the_reminder_its_time() {
+    let world: &'static World = Box::leak(Box::new(world()));
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    for number in 0..10 {
+        let transaction = format!("0x{number:064x}");
+        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+        assert_eq!(show(world, "/query", &transaction).status(), 503);
+    }
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(3_700));
+    world.surround(Box::new(move |name, _| {
+        if name == "purchases.load" {
+            world.advance(Duration::from_secs(11));
+        }
+        Passage::default()
+    }));
+    let report = look(world).unwrap();
+    assert_eq!((report.failed, report.left), (0, 1));
+    let decided = |purchase: &domain::toll::Purchase| matches!(purchase.stage(), Stage::Owed { .. });
+    let decided = world.state().purchases.values().filter(|(purchase, _)| decided(purchase)).count();
+    assert_eq!(decided, 5, "the fifth begins after 44 s, and the sixth would after 55 s");
 }
 
 /// However many wait for a human, an agent's payment is decided first.

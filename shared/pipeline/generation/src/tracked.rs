@@ -176,19 +176,44 @@ mod tests {
         }
     }
 
+    /// Answers with these errors, the last one first, and then hangs.
+    struct Failing(Mutex<Vec<ModelError>>);
+
+    #[async_trait]
+    impl Model for Failing {
+        async fn ask(&self, _model: &str, _prompt: &Prompt) -> Result<ModelReply, ModelError> {
+            std::future::pending().await
+        }
+
+        async fn stream(&self, model: &str, prompt: &Prompt, _: &mut dyn Listener) -> Result<ModelReply, ModelError> {
+            let error = self.0.lock().unwrap().pop();
+            match error {
+                Some(error) => Err(error),
+                None => self.ask(model, prompt).await,
+            }
+        }
+    }
+
     /// What the circuit of a model knows after a call was dropped that had this many seconds, and whether it has
-    /// delivered a reply. Before the call, which is the half-open one, the circuit was open for a minute. A call of the
-    /// world hangs without a word.
+    /// delivered a reply. A call of the world hangs without a word.
     fn dropped_after(model: Option<&dyn Model>, seconds: u64) -> (Breaker, bool) {
+        dropped(model, &[("model-a", seconds)])
+    }
+
+    /// What the circuit of the first model that is asked knows after the last call was dropped, and whether a call has
+    /// delivered a reply. Each model is asked in turn, and then this many seconds pass. Before the first call, which is
+    /// the half-open one, the circuit was open for a minute.
+    fn dropped(model: Option<&dyn Model>, calls: &[(&str, u64)]) -> (Breaker, bool) {
         let world = World::at(Timestamp::from_seconds(1_000));
         let policy = Policy {
-            models: vec!["model-a".to_owned()],
+            models: vec!["model-a".to_owned(), "model-b".to_owned()],
             backoff: Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) },
             caller: Caller::Toll,
             breaker: breaker_policy(&Environment::of(&[])).unwrap(),
             longest: None,
         };
-        let circuit = policy.caller.circuit("model-a").into_owned();
+        let (last, _) = calls[calls.len() - 1];
+        let circuit = policy.caller.circuit(last).into_owned();
         let opened_at = Some(Timestamp::from_seconds(900));
         let open = Breaker { failures: 5, opened_at, open_since: opened_at, ..Breaker::default() };
         world.state().breakers.insert(circuit.clone(), (open, 1));
@@ -202,17 +227,47 @@ mod tests {
             pause: &world,
         };
         let session = SessionId::parse("cs_test_1").unwrap();
-        run(Circuits { ports, policy: &policy, session: &session }.admit("model-a")).unwrap().unwrap();
+        run(Circuits { ports, policy: &policy, session: &session }.admit(last)).unwrap().unwrap();
         world.plan(Plan::none().whenever("model.ask", Fault::CrashBefore));
         let (instruction, content) = (String::new(), String::new());
         let schema = serde_json::Value::Null;
         let prompt = Prompt { instruction, content, schema, max_output_tokens: 1, ordinary_reply_bytes: 10 };
-        assert!(run(tracked.ask("model-a", &prompt)).is_none(), "it hangs");
+        for (model, seconds) in calls {
+            let _ended: Option<Result<ModelReply, ModelError>> = run(tracked.ask(model, &prompt));
+            world.advance(Duration::from_secs(*seconds));
+        }
         world.plan(Plan::none());
-        world.advance(Duration::from_secs(seconds));
         run(tracked.record_dropped_call(ports, &policy, &session, Duration::from_secs(6))).unwrap();
         let (breaker, _) = world.state().breakers[&circuit].clone();
         (breaker, tracked.has_delivered())
+    }
+
+    fn failing(errors: impl IntoIterator<Item = ModelError>) -> Failing {
+        Failing(Mutex::new(errors.into_iter().collect()))
+    }
+
+    /// Otherwise a model that fails slowly and often would never have had enough time.
+    #[test]
+    fn attempts_at_one_model_during_an_outage_are_one_call() {
+        let outage = || ModelError::Unavailable(503);
+        let (together, _) = dropped(Some(&failing([outage()])), &[("model-a", 4), ("model-a", 2)]);
+        assert_eq!(together.failures, 6);
+        let (other, _) = dropped(Some(&failing([outage()])), &[("model-b", 4), ("model-a", 2)]);
+        assert_eq!(other.failures, 5, "the time of another model is not its own");
+    }
+
+    /// The caller has counted the failure of a call that has ended.
+    #[test]
+    fn a_call_that_has_ended_is_not_dropped() {
+        let (ended, answered) = dropped(Some(&failing([ModelError::Unavailable(503)])), &[("model-a", 7)]);
+        assert_eq!((ended.failures, answered), (5, false));
+    }
+
+    #[test]
+    fn an_attempt_after_a_failure_that_is_no_outage_has_its_whole_time() {
+        let blocked = || ModelError::NoVerdict("SAFETY".to_owned());
+        let (next, answered) = dropped(Some(&failing([blocked()])), &[("model-a", 4), ("model-a", 5)]);
+        assert_eq!((next.failures, answered), (5, true), "a blocked reply is a reply");
     }
 
     #[test]
@@ -230,6 +285,8 @@ mod tests {
         let long = Writing("A".repeat(11));
         let (writing, answered) = dropped_after(Some(&long), 2);
         assert!(answered && writing.is_fresh(), "{writing:?}");
+        let (_, answered) = dropped_after(Some(&long), 3);
+        assert!(!answered, "half of the time without a word");
         let (stalled, answered) = dropped_after(Some(&long), 6);
         assert_eq!((stalled.failures, stalled.opened_at), (6, Some(Timestamp::from_seconds(1_006))));
         assert!(!answered);
