@@ -4,9 +4,8 @@
 use crate::{
     Ports, Settings,
     beginnings::{BeginningPublisher, VoiceListener},
-    checks::grammar,
 };
-use authority::Evaluation;
+use authority::{Evaluation, ReplyProblem};
 use crosscheck::chat::{NoReply, chat_reply};
 use domain::{
     Metric, SessionId, Timestamp,
@@ -43,7 +42,7 @@ enum Unusable {
     #[error(transparent)]
     Form(#[from] NoReply),
     #[error("the authority gate refuses it: {0}")]
-    Grammar(String),
+    Grammar(#[from] ReplyProblem),
     #[error("the content filter holds it")]
     Held,
 }
@@ -152,8 +151,8 @@ async fn attempt_at(
     let reply = generation::reply(asking, &settings.policy, session, &prompt, &mut listener).await?;
     fact["model_version"] = reply.model_version.into();
     let text = chat_reply(&reply.text, message.as_str())?;
-    grammar(&text, evaluation).map_err(Unusable::Grammar)?;
     let gate = gates::run(Gate::BeforeDelivery, [text.as_str()]);
+    let delivered = gate.checked(|text| evaluation.check_reply(text))?;
     fact["filter"] = json!({ "outcome": gate.outcome().as_str(), "terms": gate.term_count() });
-    gate.delivered().and_then(|texts| texts.into_iter().next()).ok_or(Unusable::Held)
+    delivered.and_then(|texts| texts.into_iter().next()).ok_or(Unusable::Held)
 }

@@ -122,12 +122,11 @@ fn checked_answer(
     };
     let gate = gates::run(Gate::BeforeDelivery, verdict.texts());
     records.push(gate.record(now, asked_at));
-    let Some(texts) = gate.delivered() else {
-        return (Err("the content filter holds the reply".to_owned()), records);
+    let texts = match gate.checked(|text| evaluation.check_reply(text)) {
+        Ok(Some(texts)) => texts,
+        Ok(None) => return (Err("the content filter holds the reply".to_owned()), records),
+        Err(problem) => return (Err(format!("the authority gate refuses the reply: {problem}")), records),
     };
-    if let Err(problem) = evaluation.check_reply(&texts.join("\n")) {
-        return (Err(format!("the authority gate refuses the reply: {problem}")), records);
-    }
     let verdict = verdict.clone().with_texts(texts);
     let facts = facts(generated, references, &verdict, offer, evaluation);
     let answer = Answered { body: body(&verdict, offer, evaluation, now).to_string(), facts, at: now };

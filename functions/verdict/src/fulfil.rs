@@ -296,16 +296,14 @@ impl<'a> Worker<'a> {
         let crosschecks = context.evidence.clone();
         let context = context.with_evidence([gate.record(now, order.received_at)]);
         // The grammar binds what customers read, so it comes after the filter.
-        let delivered = deliverable(&gate, &verdict);
-        let grammar =
-            delivered.as_ref().map_or(Ok(()), |delivered| evaluation.check_reply(&delivered.texts().join("\n")));
-        match delivered.filter(|_| grammar.is_ok()) {
-            Some(verdict) => {
+        match gate.checked(|text| evaluation.check_reply(text)) {
+            Ok(Some(texts)) => {
+                let verdict = verdict.with_texts(texts);
                 let notice = evaluation.notice();
                 let sample = sample::of(&gate, &order.session_id, now);
                 self.save(sale, bought, Made { verdict, context, notice, sample }).await
             }
-            None => {
+            held => {
                 // The raw payload is stored first: a hold without it could not be resolved (content filter GAP-L, fail
                 // closed).
                 let payload = gate.held_payload(&order.session_id, Some(bought.tier), now, &json!(verdict));
@@ -314,8 +312,8 @@ impl<'a> Worker<'a> {
                     return Err(error.into());
                 }
                 let (owner, purchase) = (order.message_id.as_str(), &bought.purchase);
-                let held_by = match grammar {
-                    Ok(()) => HeldBy::Maker { owner, purchase },
+                let held_by = match held {
+                    Ok(_) => HeldBy::Maker { owner, purchase },
                     Err(_) => HeldBy::AuthorityGate { owner, purchase },
                 };
                 // Uses the payload's timestamp so that operators can look the payload up from the hold.
@@ -505,9 +503,4 @@ fn changed(made: Result<Event, Refused>, context: &Context, alert: Alert) -> Cha
         Ok(event) => Change::of(&event, context, None).alerting(alert),
         Err(_) => Change::nothing(None),
     }
-}
-
-/// The verdict after gate 1, or `None` when it is held.
-fn deliverable(gate: &gates::Run, verdict: &Verdict) -> Option<Verdict> {
-    gate.delivered().map(|texts| verdict.clone().with_texts(texts))
 }

@@ -66,6 +66,16 @@ impl Run {
         (!self.is_held()).then(|| self.checked.fields.iter().map(|field| field.text.clone()).collect())
     }
 
+    /// The texts to deliver, if they keep a rule about what customers read, such as the authority gate's grammar: `check`
+    /// gets them as one text. A payload that is held is not delivered, so it breaks no rule.
+    ///
+    /// # Errors
+    /// As `check`.
+    pub fn checked<E>(&self, check: impl FnOnce(&str) -> Result<(), E>) -> Result<Option<Vec<String>>, E> {
+        let Some(texts) = self.delivered() else { return Ok(None) };
+        check(&texts.join("\n")).map(|()| Some(texts))
+    }
+
     /// The number of blocked terms.
     #[must_use]
     pub fn term_count(&self) -> usize {
@@ -204,6 +214,15 @@ mod tests {
         assert_eq!(run.outcome(), Outcome::Replace);
         let texts = run.delivered().unwrap();
         assert!(!run.is_held() && !texts[0].contains("TMM") && texts[1] == "So do we.");
+    }
+
+    #[test]
+    fn a_rule_about_an_answer_reads_what_is_delivered() {
+        let refuse = |text: &str| Err::<(), _>(text.to_owned());
+        let replaced = run(Gate::BeforeDelivery, ["TMM likes it.", "So do we."]);
+        assert_eq!(replaced.checked(refuse), Err(replaced.delivered().unwrap().join("\n")));
+        assert_eq!(replaced.checked(|_| Ok::<_, ()>(())), Ok(replaced.delivered()));
+        assert_eq!(run(Gate::BeforeDelivery, ["The CSDM says so."]).checked(refuse), Ok(None));
     }
 
     #[test]

@@ -59,8 +59,7 @@ fn limited(policy: &Policy, attempts: u32) -> Policy {
 
 /// How the texts that the filter would deliver break the grammar. Texts that it holds are not delivered.
 fn problem(verdict: &Verdict, evaluation: &Evaluation) -> Option<ReplyProblem> {
-    let texts = gates::run(Gate::BeforeCache, verdict.texts()).delivered()?;
-    evaluation.check_reply(&texts.join("\n")).err()
+    gates::run(Gate::BeforeCache, verdict.texts()).checked(|text| evaluation.check_reply(text)).err()
 }
 
 #[cfg(test)]

@@ -176,15 +176,16 @@ pub fn question(query: &str, first: Option<&str>, sale: &Sale, needs: Needs) -> 
     evaluation.approved().filter(|_| needs.are_met(query, sale, code)).ok_or(Refusal::Question(code))
 }
 
-/// Checks a verdict of `sale` against the grammar of a narrative answer. Returns the notice that it is shown with, if
-/// the answer is a narrative one.
+/// Checks a verdict of `sale`, as the filter delivers it, against the grammar of a narrative answer. Returns the notice
+/// that it is shown with, if the answer is a narrative one. The filter itself is [`verdict`]'s and [`delivery`]'s check.
 ///
 /// # Errors
 /// [`Refusal::Grammar`], and those of [`question`].
 pub fn grammar(cached: &CachedVerdict, sale: &Sale, needs: Needs) -> Result<Option<String>, Refusal> {
     let first = cached.first.as_ref().map(|first| first.query.as_str());
     let evaluation = question(&cached.query, first, sale, needs)?;
-    evaluation.check_reply(&cached.verdict.texts().join("\n")).map_err(Refusal::Grammar)?;
+    let gate = gates::run(Gate::BeforeDelivery, cached.verdict.texts());
+    gate.checked(|text| evaluation.check_reply(text)).map_err(Refusal::Grammar)?;
     Ok(evaluation.notice())
 }
 
