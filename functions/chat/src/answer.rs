@@ -8,8 +8,7 @@ use crate::{
 use authority::{Evaluation, ReplyProblem};
 use crosscheck::chat::{NoReply, chat_reply};
 use domain::{
-    Metric, SessionId, Timestamp,
-    breaker::Gauged,
+    SessionId, Timestamp,
     chat::{Message, Voice, VoiceReply},
 };
 use futures_util::future::join_all;
@@ -81,8 +80,7 @@ pub(crate) async fn make(
         Ok(spoken) => spoken,
         Err(interrupted) => {
             if interrupted == Interrupted::OutOfTime {
-                let breakers = gauged(ports);
-                let asking = asking(ports, &breakers);
+                let asking = asking(ports);
                 let (policy, session) = (&settings.policy, context.session);
                 // At once, because the apology waits for them.
                 join_all(models.iter().map(|model| model.record_dropped_call(asking, policy, session, ENOUGH))).await;
@@ -119,19 +117,9 @@ async fn speak(
     (None, facts)
 }
 
-fn gauged(ports: Ports<'_>) -> Gauged<'_> {
-    Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock: ports.journal.clock }
-}
-
-fn asking<'a>(ports: Ports<'a>, breakers: &'a Gauged<'a>) -> generation::Ports<'a> {
-    generation::Ports {
-        model: ports.model,
-        breakers,
-        alerts: ports.journal.alerts,
-        clock: ports.journal.clock,
-        randomness: ports.randomness,
-        pause: ports.pause,
-    }
+fn asking(ports: Ports<'_>) -> generation::Ports<'_> {
+    let Ports { model, breakers, randomness, pause, meter, journal, .. } = ports;
+    generation::Ports { model, breakers, alerts: journal.alerts, clock: journal.clock, randomness, pause, meter }
 }
 
 async fn attempt_at(
@@ -144,11 +132,9 @@ async fn attempt_at(
     publisher: &BeginningPublisher<'_>,
 ) -> Result<String, Unusable> {
     let Context { session, message, memory, evaluation } = context;
-    let breakers = gauged(ports);
-    let asking = asking(ports, &breakers);
     let prompt = build_chat_prompt(voice, memory, message, evaluation, stricter);
     let mut listener = VoiceListener::new(publisher, voice, message, evaluation);
-    let reply = generation::reply(asking, &settings.policy, session, &prompt, &mut listener).await?;
+    let reply = generation::reply(asking(ports), &settings.policy, session, &prompt, &mut listener).await?;
     fact["model_version"] = reply.model_version.into();
     let text = chat_reply(&reply.text, message.as_str())?;
     let gate = gates::run(Gate::BeforeDelivery, [text.as_str()]);

@@ -2,7 +2,7 @@
 
 use domain::{backoff::Backoff, breaker::Caller};
 use gemini::ModelList;
-use generation::{Policy, breaker_policy};
+use generation::Policy;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
@@ -48,12 +48,10 @@ impl Settings {
         models: &ModelList,
         site: String,
     ) -> Result<Self, ConfigurationError> {
-        let breaker = breaker_policy(environment)?;
-        let models = models.names().map(str::to_owned).collect();
         let backoff = Backoff { attempts: 2, base: Duration::from_millis(1), cap: Duration::from_millis(1) };
         Ok(Self {
             site,
-            policy: Policy { models, backoff, caller: Caller::Chat, breaker, longest: None },
+            policy: Policy::from_environment(environment, models.names(), Caller::Chat, backoff)?,
             lease: LEASE,
             model_time: MODEL_TIME,
             answer_time: ANSWER_TIME,

@@ -2,7 +2,7 @@
 
 use crate::{
     Ports,
-    answer::{self, NoAnswer},
+    answer::NoAnswer,
     reply,
     sell::{PaidRequest, lapsed},
 };
@@ -20,14 +20,13 @@ impl PaidRequest<'_> {
     pub(crate) async fn answer(&self, purchase: Versioned<Purchase>, owner: &str) -> Result<Reply, CommitError> {
         let journal = self.ports.journal;
         let id = purchase.value.id().clone();
-        let (offer, query, evaluation) = (self.offer, &self.query, &self.evaluation);
-        let made = answer::make_answer(self.ports, self.settings, &id, offer, query, evaluation, self.asked_at).await;
+        let made = self.make_answer(&id).await;
         let answer = match made.answer {
             Ok(answer) => answer,
             Err(NoAnswer { why, has_reply }) => {
                 tracing::warn!(purchase = id.reference(), why, "no answer could be made");
                 self.count(Metric::TollUnanswered);
-                let details = json!({ "authority": evaluation.envelope() });
+                let details = json!({ "authority": self.evaluation.envelope() });
                 let give_up = |purchase: &mut Purchase, now: Timestamp| {
                     if purchase.give_up(owner, has_reply).is_err() {
                         return Change::nothing(());

@@ -3,7 +3,7 @@
 use chain::{Address, Network, payment::Price};
 use domain::{backoff::Backoff, breaker::Caller, toll::Offer};
 use gemini::ModelList;
-use generation::{Policy, breaker_policy};
+use generation::Policy;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
@@ -63,11 +63,9 @@ impl Settings {
     ) -> Result<Self, ConfigurationError> {
         let base = Duration::from_millis(environment.bounded("GEMINI_BACKOFF_BASE_MS", 500, 1, 5_000)?);
         let backoff = Backoff { attempts: 2, base, cap: Duration::from_secs(2) };
-        let breaker = breaker_policy(environment)?;
-        let models = models.names().map(str::to_owned).collect();
         Ok(Self {
             terms,
-            policy: Policy { models, backoff, caller: Caller::Toll, breaker, longest: None },
+            policy: Policy::from_environment(environment, models.names(), Caller::Toll, backoff)?,
             lease: LEASE,
             model_time: MODEL_TIME,
         })

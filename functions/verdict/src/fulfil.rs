@@ -8,7 +8,6 @@ mod payment_check;
 mod sample;
 
 use audit::{AuditKey, Change, Committed, Context, Journal, Record, hash};
-use crosscheck::constants::PHI;
 use domain::{
     Alert, CachedVerdict, ErrorCode, Sale, SessionId, StepError, Tier, Timestamp, Unusable, Verdict,
     alert::Severity,
@@ -248,9 +247,7 @@ impl<'a> Worker<'a> {
         let question = Question { tier, query, background, evaluation: &evaluation };
         let generated = generate(self.generate, &settings.policy, &order.session_id, question).await;
         let now = ports.journal.clock.now();
-        let crosschecks = generated.crosschecks.iter();
-        let received_at = order.received_at;
-        let crosschecks = crosschecks.map(|check| Record::crosscheck(now, received_at, PHI, check, check.is_opposed()));
+        let crosschecks = generated.records(now, order.received_at);
         let mut details = self.details(&generated, &bought);
         details["authority"] = json!(evaluation.envelope());
         let context = Context::new(now, order.received_at).with_evidence(crosschecks).with_details(details);
@@ -483,13 +480,8 @@ impl<'a> Worker<'a> {
     }
 
     fn details(&self, generated: &Generated, bought: &Bought) -> Value {
-        let version = bought.prompt_version();
-        let mut details = json!({
-            "attempts": generated.attempts,
-            "model_version": generated.model_version,
-            "prompt_version": if generated.is_corrected { prompt::corrected_version(&version) } else { version },
-            "ordered_by": self.order.ordered_by,
-        });
+        let mut details = generated.facts(bought.prompt_version());
+        details["ordered_by"] = json!(self.order.ordered_by);
         if let Some(followed) = &bought.followed {
             details["working_set_hash"] = json!(followed.memory.bytes_hash());
         }

@@ -2,7 +2,7 @@
 
 use crate::fulfil::{Order, Ports, Settings, Worker};
 use audit::{AuditKeys, Journal};
-use domain::{Metric, StepError, breaker::Gauged, message::Message};
+use domain::{StepError, message::Message};
 use runtime::{Handled, queue::Delivery, telemetry};
 
 /// Handles one message. An order that fails stays in the queue.
@@ -28,8 +28,7 @@ pub async fn handle(ports: Ports<'_>, settings: &Settings, delivery: Delivery) -
 async fn fulfil_with_key(ports: Ports<'_>, settings: &Settings, order: &Order) -> Result<Handled, StepError> {
     let audit_key = AuditKeys::current_of(ports.audit_keys).await?;
     let Journal { alerts, clock, .. } = ports.journal;
-    let breakers = Gauged { breakers: ports.breakers, metric: Metric::BreakerOpen, meter: ports.meter, clock };
-    let Ports { model, randomness, pause, .. } = ports;
-    let generate = generation::Ports { model, breakers: &breakers, alerts, clock, randomness, pause };
+    let Ports { model, breakers, randomness, pause, meter, .. } = ports;
+    let generate = generation::Ports { model, breakers, alerts, clock, randomness, pause, meter };
     Worker { ports, generate, audit_key: &audit_key, settings, order }.fulfil().await
 }

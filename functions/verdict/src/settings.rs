@@ -3,7 +3,7 @@
 use crate::fulfil::Settings;
 use domain::{backoff::Backoff, breaker::Caller, retry::RetryTable};
 use gemini::ModelList;
-use generation::{Policy, breaker_policy};
+use generation::Policy;
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
@@ -26,10 +26,8 @@ impl Settings {
             base: Duration::from_millis(environment.bounded("GEMINI_BACKOFF_BASE_MS", 1000, 1, 60_000)?),
             cap: BACKOFF_CAP,
         };
-        let breaker = breaker_policy(environment)?;
-        let models = models.names().map(str::to_owned).collect();
         Ok(Self {
-            policy: Policy { models, backoff, caller: Caller::Orders, breaker, longest: None },
+            policy: Policy::from_environment(environment, models.names(), Caller::Orders, backoff)?,
             retries: retries(environment)?,
             lease: LEASE,
         })

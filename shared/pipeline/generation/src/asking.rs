@@ -2,10 +2,10 @@
 
 use authority::{Evaluation, ReplyProblem};
 use domain::{
-    Query, Tier,
+    Metric, Query, Tier,
     backoff::Backoff,
-    breaker::{BreakerPolicy, Caller},
-    ports::{Alerts, Breakers, Clock, Model, Pause, Prompt, Randomness},
+    breaker::{BreakerPolicy, Caller, Gauged},
+    ports::{Alerts, Breakers, Clock, Meter, Model, Pause, Prompt, Randomness},
 };
 use lens::WorkingSet;
 use prompt::{build_followup_prompt, build_referenced_prompt, build_verdict_prompt, corrected};
@@ -21,6 +21,15 @@ pub struct Ports<'a> {
     pub clock: &'a dyn Clock,
     pub randomness: &'a dyn Randomness,
     pub pause: &'a dyn Pause,
+    pub meter: &'a dyn Meter,
+}
+
+impl<'a> Ports<'a> {
+    /// The circuits, whose alarm watches what is measured here.
+    pub(crate) const fn gauged(&self) -> Gauged<'a> {
+        let Self { breakers, meter, clock, .. } = *self;
+        Gauged { breakers, metric: Metric::BreakerOpen, meter, clock }
+    }
 }
 
 /// How the model is asked.

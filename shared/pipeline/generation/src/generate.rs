@@ -6,14 +6,16 @@ use crate::{
     asking::{Policy, Ports, Question},
     guard::{self, Admitted, Circuits},
 };
+use audit::Record;
 use authority::ReplyProblem;
-use crosscheck::Crosscheck;
+use crosscheck::{Crosscheck, constants::PHI};
 use domain::{
     Alert, Query, SessionId, Tier, Timestamp, Verdict,
     alert::Severity,
     ports::{ModelError, ModelReply},
     retry::Unavailable,
 };
+use serde_json::{Value, json};
 
 /// The outcome, with every crosscheck that ran (each has its record; TMM Crosscheck, invariant 5).
 #[derive(Debug)]
@@ -28,6 +30,24 @@ pub struct Generated {
     pub model_version: Option<String>,
     /// Whether the last reply was asked for because an earlier one broke the grammar of a narrative answer.
     pub is_corrected: bool,
+}
+
+impl Generated {
+    /// The records of the crosschecks.
+    pub fn records(&self, now: Timestamp, triggered_at: Timestamp) -> impl Iterator<Item = Record> {
+        let checks = self.crosschecks.iter();
+        checks.map(move |check| Record::crosscheck(now, triggered_at, PHI, check, check.is_opposed()))
+    }
+
+    /// The facts of the calls for an audit record. `prompt_version` is the version of the first prompt.
+    #[must_use]
+    pub fn facts(&self, prompt_version: String) -> Value {
+        json!({
+            "attempts": self.attempts,
+            "model_version": self.model_version,
+            "prompt_version": if self.is_corrected { prompt::corrected_version(&prompt_version) } else { prompt_version },
+        })
+    }
 }
 
 /// Why there is no verdict.

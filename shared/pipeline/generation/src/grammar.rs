@@ -99,8 +99,15 @@ mod tests {
     #[test]
     fn a_second_reply_that_takes_too_long_leaves_the_first_with_its_crosscheck() {
         let (world, model) = (World::at(Timestamp::from_seconds(1_000)), Hanging::default());
-        let ports =
-            Ports { model: &model, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
+        let ports = Ports {
+            model: &model,
+            breakers: &world,
+            alerts: &world,
+            clock: &world,
+            randomness: &world,
+            pause: &world,
+            meter: &world,
+        };
         let second = Duration::from_secs(1);
         let policy = Policy {
             models: vec!["model-a".to_owned()],

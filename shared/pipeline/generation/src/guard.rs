@@ -6,7 +6,7 @@ use domain::{
     Alert, SessionId, Timestamp,
     alert::Severity,
     breaker::{Admission, Breaker, update},
-    ports::{ModelError, SaveError},
+    ports::{Breakers, ModelError, SaveError},
 };
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) enum Admitted {
 
 /// The time until which the model is not called; `None` when it may be called, or when the row cannot be read.
 pub(crate) async fn closed_until(ports: Ports<'_>, policy: &Policy, model: &str) -> Option<Timestamp> {
-    let row = ports.breakers.load(&policy.caller.circuit(model)).await.ok()?;
+    let row = ports.gauged().load(&policy.caller.circuit(model)).await.ok()?;
     row.value.refuses_until(ports.clock.now(), &policy.breaker)
 }
 
@@ -49,12 +49,12 @@ impl Circuits<'_> {
         let Self { ports, policy, .. } = *self;
         let now = ports.clock.now();
         let circuit = policy.caller.circuit(model);
-        let Ok(mut row) = ports.breakers.load(&circuit).await else { return Ok(Admitted::Call) };
+        let Ok(mut row) = ports.gauged().load(&circuit).await else { return Ok(Admitted::Call) };
         match row.value.admit(now, &policy.breaker) {
             Admission::Call => Ok(Admitted::Call),
             Admission::Refuse(until) => Err(until),
             // Only the caller that saves the probe makes it, so exactly one call goes through.
-            Admission::Probe => match ports.breakers.save(&circuit, &row.value, row.version).await {
+            Admission::Probe => match ports.gauged().save(&circuit, &row.value, row.version).await {
                 // The row may be saved although its write failed: this caller then has to end the half-open state.
                 Ok(()) | Err(SaveError::Storage(_)) => Ok(Admitted::Probe),
                 Err(SaveError::Conflict) => Err(row.value.look_again(now, &policy.breaker)),
@@ -67,7 +67,7 @@ impl Circuits<'_> {
         let Self { ports, policy, .. } = *self;
         let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
         let is_probe = admitted == Admitted::Probe;
-        if update(ports.breakers, &circuit, |breaker| breaker.failed(is_probe, now, &policy.breaker)).await {
+        if update(&ports.gauged(), &circuit, |breaker| breaker.failed(is_probe, now, &policy.breaker)).await {
             self.opened(&circuit, "calls fail").await;
         }
     }
@@ -93,7 +93,7 @@ impl Circuits<'_> {
         let Self { ports, policy, .. } = *self;
         let (now, circuit) = (ports.clock.now(), policy.caller.circuit(model));
         let took = Duration::from_millis(now.millis_since(asked_since));
-        if update(ports.breakers, &circuit, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
+        if update(&ports.gauged(), &circuit, |breaker| breaker.succeeded(took, now, &policy.breaker)).await {
             self.opened(&circuit, "calls have become slow").await;
         }
     }
@@ -110,7 +110,7 @@ impl Circuits<'_> {
             change(breaker);
             false
         };
-        update(self.ports.breakers, &circuit, change).await;
+        update(&self.ports.gauged(), &circuit, change).await;
     }
 
     async fn opened(&self, circuit: &str, why: &str) {

@@ -1,6 +1,10 @@
-//! The settings of the models' circuits, read from a function's environment at start.
+//! The settings of asking the model and of the models' circuits, read from a function's environment at start.
 
-use domain::breaker::{BreakerPolicy, Reopen};
+use crate::asking::Policy;
+use domain::{
+    backoff::Backoff,
+    breaker::{BreakerPolicy, Caller, Reopen},
+};
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
@@ -23,6 +27,22 @@ pub fn breaker_policy(environment: &Environment) -> Result<BreakerPolicy, Config
         open: millis("GEMINI_OPEN_DURATION_MS", 60_000, LEAST_OPEN_MS, 3_600_000)?,
         reopen: Reopen::STANDARD,
     })
+}
+
+impl Policy {
+    /// The policy of a caller that asks these models, best first. Nothing limits the time of both replies.
+    ///
+    /// # Errors
+    /// As [`breaker_policy`].
+    pub fn from_environment<'a>(
+        environment: &Environment,
+        models: impl Iterator<Item = &'a str>,
+        caller: Caller,
+        backoff: Backoff,
+    ) -> Result<Self, ConfigurationError> {
+        let models = models.map(str::to_owned).collect();
+        Ok(Self { models, backoff, caller, breaker: breaker_policy(environment)?, longest: None })
+    }
 }
 
 #[cfg(test)]

@@ -225,6 +225,7 @@ mod tests {
             clock: &world,
             randomness: &world,
             pause: &world,
+            meter: &world,
         };
         let session = SessionId::parse("cs_test_1").unwrap();
         run(Circuits { ports, policy: &policy, session: &session }.admit(last)).unwrap().unwrap();

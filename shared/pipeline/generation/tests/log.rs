@@ -48,8 +48,15 @@ fn the_log_numbers_the_attempts() {
         caller: Caller::Orders,
         longest: None,
     };
-    let ports =
-        Ports { model: &world, breakers: &world, alerts: &world, clock: &world, randomness: &world, pause: &world };
+    let ports = Ports {
+        model: &world,
+        breakers: &world,
+        alerts: &world,
+        clock: &world,
+        randomness: &world,
+        pause: &world,
+        meter: &world,
+    };
     let query = Query::parse("Open a second shop?").unwrap();
     let evaluation = authority::evaluate(query.as_str(), None);
     let (tier, background) = (Tier::Quick, Background::Nothing);

@@ -51,7 +51,7 @@ fn question(query: &Query) -> Question<'_> {
 }
 
 fn ports(world: &World) -> Ports<'_> {
-    Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world }
+    Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world, meter: world }
 }
 
 fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply, ModelError>>) -> Generated {
