@@ -10,12 +10,11 @@ use crate::{
     bridge, limits, ports, reply, subscription,
 };
 use audit::{
-    Change, ChatStatus, CommitError, Record, escalated, raise_unrecorded, take_evaluation_records,
-    take_interrupted_records,
+    Change, ChatJournal, ChatStatus, CommitError, Record, escalated, take_evaluation_records, take_interrupted_records,
 };
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
-    Metric, StepError, Timestamp,
+    StepError, Timestamp,
     chat::{Access, Account, Ask, Claimed, Exchange, ExchangeId, ExchangeStage, Message, Plan, SubscriberId, Voice},
     ports::Versioned,
 };
@@ -243,12 +242,10 @@ async fn declined(
 /// it.
 async fn report_unrecorded(ports: Ports<'_>, who: &str, evaluation: &Evaluation, recorded: Result<(), StepError>) {
     if let Err(error) = recorded {
-        let now = ports.journal.clock.now();
-        ports.meter.record(&[Metric::AuditWriteFailed.once()], now);
         let (code, error) = (error.code().as_str(), telemetry::chain(&error));
         tracing::error!(code, error, "a declined message is not recorded");
-        let details = json!({ "authority": evaluation.envelope() });
-        raise_unrecorded(ports.journal.alerts, &details, who, now).await;
+        let ChatJournal { alerts, clock, .. } = ports.journal;
+        audit::report_unrecorded(alerts, ports.meter, &evaluation.envelope(), who, clock.now()).await;
     }
 }
 

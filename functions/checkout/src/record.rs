@@ -4,7 +4,7 @@
 use audit::{AuditKeys, FunctionJournal};
 use authority::Evaluation;
 use domain::{
-    Metric, Query, StepError,
+    Query, StepError,
     ports::{Meter, Randomness, SecretSource},
 };
 use runtime::telemetry;
@@ -32,11 +32,9 @@ impl Records<'_> {
     /// Operators are alerted to an escalated one whose save fails.
     pub(crate) async fn keep(&self, path: &str, query: &Query, evaluation: &Evaluation) {
         if let Err(error) = self.try_keep(path, query, evaluation).await {
-            let now = self.journal.clock.now();
-            self.meter.record(&[Metric::AuditWriteFailed.once()], now);
             tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
-            let details = json!({ "authority": evaluation.envelope() });
-            audit::raise_unrecorded(self.journal.alerts, &details, "checkout", now).await;
+            let FunctionJournal { alerts, clock, .. } = self.journal;
+            audit::report_unrecorded(alerts, self.meter, &evaluation.envelope(), "checkout", clock.now()).await;
         }
     }
 

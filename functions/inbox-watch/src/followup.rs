@@ -69,7 +69,8 @@ impl Watch<'_> {
             return Ok(FollowupOutcome::nothing());
         };
         let paid = sale.session_id().paid_session();
-        let ports = Ports { journal: self.sales(), submissions: self.ports.submissions, orders: self.ports.orders };
+        let crate::Ports { submissions, orders, meter, .. } = self.ports;
+        let ports = Ports { journal: self.sales(), submissions, orders, meter };
         let not_ordered = |refused: Option<Refusal>| {
             refused.map_or(NotOrdered::NotOffered, |refusal| NotOrdered::Refused(Box::new(refusal)))
         };

@@ -35,7 +35,8 @@ pub(crate) async fn order(ports: Ports<'_>, body: &[u8]) -> Reply {
         Ok(asked) => asked,
         Err(reply) => return reply,
     };
-    let to = followup::Ports { journal: ports.journal, submissions: ports.submissions, orders: ports.orders };
+    let Ports { journal, submissions, orders, meter, .. } = ports;
+    let to = followup::Ports { journal, submissions, orders, meter };
     let ordered = followup::order(to, &asked.paid, &asked.text, asked.locale.as_deref(), OrderedBy::FollowupPage).await;
     match ordered {
         Ok(Ordered { notice }) => {

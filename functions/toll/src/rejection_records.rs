@@ -2,7 +2,7 @@
 //! which cost nothing to sign, and questions, which cost nothing to ask, cannot fill the table.
 
 use crate::Ports;
-use audit::{TollSource, TollStatus, hash};
+use audit::{FunctionJournal, TollSource, TollStatus, hash};
 use authority::Evaluation;
 use domain::{
     Metric, Query, Timestamp,
@@ -55,9 +55,8 @@ pub(crate) async fn declined(ports: Ports<'_>, offer: Offer, evaluation: &Evalua
     // A choice of the stream by the question would tell something of a text that must leave no trace.
     let token = ports.randomness.token();
     if let Err(error) = ports.rejections.record_in_one_of(&TOLL_DECLINED, &token, "authority_evaluated", facts).await {
-        let now = ports.rejections.clock.now();
-        ports.meter.record(&[Metric::AuditWriteFailed.once()], now);
         tracing::error!(error = telemetry::chain(&error), "an evaluation is not recorded");
-        audit::raise_unrecorded(ports.rejections.alerts, &details, "toll", now).await;
+        let FunctionJournal { alerts, clock, .. } = ports.rejections;
+        audit::report_unrecorded(alerts, ports.meter, &evaluation.envelope(), "toll", clock.now()).await;
     }
 }

@@ -2,8 +2,13 @@
 //! no role may override. They count a metric whose alarm alerts the operators, so every such text that is recorded is
 //! escalated, whichever way it came in.
 
-use domain::{Alert, Measurement, Metric, Timestamp, alert::Severity, ports::Alerts};
-use serde_json::Value;
+use domain::{
+    Alert, Measurement, Metric, Timestamp,
+    alert::Severity,
+    ports::{Alerts, Meter},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// The evaluation in a record's details, if the record is escalated: no role may override it, and it names who has to
 /// see it.
@@ -28,10 +33,17 @@ pub(crate) fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -
     Some(Alert::about("ORACLE-AUDIT", Severity::Critical, now, "AUTHORITY", subject, &detail))
 }
 
-/// Raises the alert about a record that may not have been saved, if the record is escalated. `subject` names the
-/// function or the customer.
-pub async fn raise_unrecorded(alerts: &dyn Alerts, details: &Value, subject: &str, now: Timestamp) {
-    if let Some(alert) = alert_unrecorded(details, subject, now) {
+/// Counts an evaluation whose record may not have been saved, and raises the alert about it, if it is escalated.
+/// `subject` names the function or the customer.
+pub async fn report_unrecorded(
+    alerts: &dyn Alerts,
+    meter: &dyn Meter,
+    evaluation: &(impl Serialize + Sync),
+    subject: &str,
+    now: Timestamp,
+) {
+    meter.record(&[Metric::AuditWriteFailed.once()], now);
+    if let Some(alert) = alert_unrecorded(&json!({ "authority": evaluation }), subject, now) {
         alerts.raise(alert).await;
     }
 }
@@ -45,7 +57,6 @@ pub(crate) fn measurement(details: &Value) -> Option<Measurement> {
 mod tests {
     use super::*;
     use crate::{Body, ChatStatus, Record, Source, Status, TollStatus};
-    use serde_json::json;
 
     #[test]
     fn every_kind_of_record_with_a_trigger_of_child_safety_is_counted_once() {

@@ -22,7 +22,7 @@ pub use chat_journal::{
     BridgeJournal, ChatJournal, SubscriberJournal, take_evaluation_records, take_interrupted_records,
 };
 pub use domain::money::RefundStep;
-pub use escalation::{escalated, raise_unrecorded};
+pub use escalation::{escalated, report_unrecorded};
 pub use function_journal::{FunctionJournal, Notebook, Noted};
 pub use hash::{AuditKey, AuditKeys};
 pub use journal::{Change, CommitError, Committed, Effects};

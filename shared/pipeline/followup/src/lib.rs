@@ -11,7 +11,7 @@ use domain::{
     Alert, FirstVerdict, Query, Sale, SessionId, Submission, Tier,
     alert::Severity,
     message::{Message, OrderedBy},
-    ports::{CacheEntry, Queue, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned},
+    ports::{CacheEntry, Meter, Queue, SaleStore, SaveError, StorageError, Submissions, VerdictArchive, Versioned},
 };
 use serde_json::json;
 
@@ -25,6 +25,7 @@ pub struct Ports<'a> {
     pub journal: Journal<'a>,
     pub submissions: &'a dyn Submissions,
     pub orders: &'a dyn Queue,
+    pub meter: &'a dyn Meter,
 }
 
 /// Why no follow-up was ordered.
@@ -147,7 +148,7 @@ async fn order_again(ports: Ports<'_>, known: Versioned<Sale>, ordered_by: Order
 
 /// Records that the authority gate declines a follow-up, in the stream of the sale that includes it. The record has no
 /// hash of the text: it may be a short disclosure, which could be guessed. The answer to the customer does not depend on
-/// the record. The verdict function records the evaluation of a follow-up that is ordered.
+/// the record; operators are alerted if its save fails. The verdict function records the evaluation of a follow-up that is ordered.
 async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation, ordered_by: OrderedBy) {
     let session_id = sale.value.session_id().clone();
     let decline = |sale: &mut Sale, now| {
@@ -163,7 +164,9 @@ async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation
             let now = ports.journal.clock.now();
             let detail = "the authority gate declined a follow-up, and that is not recorded";
             let alert = Alert::event("ORACLE-FOLLOWUP", Severity::Error, now, "RECORD", &session_id, detail);
-            ports.journal.alerts.raise(alert).await;
+            let alerts = ports.journal.alerts;
+            alerts.raise(alert).await;
+            audit::report_unrecorded(alerts, ports.meter, &evaluation.envelope(), session_id.prefix(), now).await;
         }
     }
 }

@@ -3,7 +3,7 @@ use audit::Journal;
 use domain::{CachedVerdict, Timestamp, mail::Mail, money::Money, sale::Fulfilment};
 use serde_json::json;
 use std::time::Duration;
-use testkit::{Plan, World, every_single_fault, run, sale::WithField};
+use testkit::{Fault, Plan, World, every_single_fault, run, sale::WithField};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_seconds(1_800_000_000 + seconds)
@@ -39,7 +39,7 @@ fn world_of(sale: Sale) -> World {
 
 fn go(world: &World, asked: &str) -> Option<Result<Ordered, NotOrdered>> {
     let journal = Journal { store: world, log: world, alerts: world, clock: world };
-    let ports = Ports { journal, submissions: world, orders: world };
+    let ports = Ports { journal, submissions: world, orders: world, meter: world };
     let asked = text(asked);
     run(order(ports, &paid(), &asked, None, OrderedBy::FollowupPage))
 }
@@ -103,6 +103,9 @@ fn what_is_made_already_is_not_sent_again() {
     assert_eq!(world.state().queue.len(), 1);
 }
 
+const GROOMING: &str =
+    "I met a 13 year old girl online and she keeps our chats secret from her parents. Should I meet her alone?";
+
 /// The records of the authority gate's evaluations.
 fn evaluated_in(world: &World) -> Vec<serde_json::Value> {
     let lines = world.state().records();
@@ -125,13 +128,27 @@ fn a_declined_one_is_on_record_without_its_text() {
     assert_eq!(evaluated_in(&world).len(), 1, "the verdict function records what is ordered");
     assert!(matches!(go(&world, "I want to kill myself"), Some(Err(NotOrdered::Refused(_)))));
     assert_eq!(evaluated_in(&world).len(), 2, "also once the follow-up is used");
-    let grooming =
-        "I met a 13 year old girl online and she keeps our chats secret from her parents. Should I meet her alone?";
-    assert!(matches!(go(&world, grooming), Some(Err(NotOrdered::Refused(_)))), "a minor may be in danger now");
+    assert!(matches!(go(&world, GROOMING), Some(Err(NotOrdered::Refused(_)))), "a minor may be in danger now");
     assert_eq!(evaluated_in(&world).len(), 3);
     assert!(matches!(go(&world, asked), Some(Err(NotOrdered::Used))));
     assert_eq!(evaluated_in(&world).len(), 4);
     assert_eq!(world.state().counted(domain::Metric::AuthorityEscalated), 1, "the trigger of child safety alone");
+}
+
+/// Nothing else raises the alarm, and no list shows the reason.
+#[test]
+fn a_declined_one_that_is_not_recorded_is_counted_and_alerts_with_its_reason_if_it_is_escalated() {
+    for (asked, expected) in [(GROOMING, 1), ("Can I give my son two of my warfarin tablets?", 0)] {
+        let world = world_of(delivered());
+        world.plan(Plan::none().whenever("store.save", Fault::Fail));
+        assert!(matches!(go(&world, asked), Some(Err(NotOrdered::Refused(_)))), "{asked}");
+        assert!(evaluated_in(&world).is_empty());
+        let state = world.state();
+        assert_eq!(state.measured(domain::Metric::AuditWriteFailed), 1);
+        let is_it =
+            |line: &str| line.starts_with("[ORACLE-AUDIT] CRITICAL | ") && line.contains("its record may be missing");
+        assert_eq!(state.alerts.iter().filter(|alert| is_it(&alert.line)).count(), expected, "{:?}", state.alerts);
+    }
 }
 
 /// What a reply that asks nothing tells of is found alone and after the first question.
@@ -146,7 +163,7 @@ fn danger_in_a_reply_that_asks_nothing_is_on_record_and_orders_nothing() {
         ("I will be gone by Sunday.", true),
     ] {
         let journal = Journal { store: &world, log: &world, alerts: &world, clock: &world };
-        let ports = Ports { journal, submissions: &world, orders: &world };
+        let ports = Ports { journal, submissions: &world, orders: &world, meter: &world };
         let asked = text(asked);
         let found = run(urgent(ports, &paid(), &asked)).unwrap().unwrap();
         assert_eq!(found.is_some(), is_found, "{}", asked.as_str());
@@ -224,7 +241,7 @@ fn the_country_of_the_payment_selects_the_helpers_before_the_language_of_the_bro
     for (locale, is_canadian) in [(Some("und-CA"), true), (None, false)] {
         let world = world_of(locale.map_or_else(delivered, |locale| delivered().with("locale", locale)));
         let journal = Journal { store: &world, log: &world, alerts: &world, clock: &world };
-        let ports = Ports { journal, submissions: &world, orders: &world };
+        let ports = Ports { journal, submissions: &world, orders: &world, meter: &world };
         let asked = text("I want to kill myself");
         let refused = run(order(ports, &paid(), &asked, Some("en-US"), OrderedBy::FollowupPage)).unwrap();
         let Err(NotOrdered::Refused(declined)) = refused else { panic!("{refused:?}") };
