@@ -9,9 +9,7 @@ use crate::{
     beginnings::{self, BeginningPublisher},
     bridge, limits, ports, reply, subscription,
 };
-use audit::{
-    Change, ChatJournal, ChatStatus, CommitError, Record, escalated, take_evaluation_records, take_interrupted_records,
-};
+use audit::{Change, ChatJournal, ChatStatus, Record, escalated, take_evaluation_records, take_interrupted_records};
 use authority::{Evaluation, Refusal, evaluate, evaluate_followup};
 use domain::{
     StepError, Timestamp,
@@ -200,15 +198,11 @@ pub(crate) async fn refuse_unknown(ports: Ports<'_>, request: &Request, error: S
     }
 }
 
-/// How often the record of a declined message is tried while other messages of the customer keep changing the account: a
-/// burst of sixty, the most that a test sends, is recorded whole.
-const RECORD_ATTEMPTS: u32 = 8;
-
 /// Records that the authority gate declined a message, and releases its claim with the same write: if that fails, the claim
 /// stays and its evaluation is recorded later. A customer can send many such messages at once.
 async fn declined(
     ports: Ports<'_>,
-    mut account: Versioned<Account>,
+    account: Versioned<Account>,
     asked: &ExchangeRequest,
     evaluation: &Evaluation,
     claim: Option<&Ask>,
@@ -224,17 +218,7 @@ async fn declined(
             false => Change::nothing(()),
         }
     };
-    let who = account.value.id().clone();
-    for _ in 0..RECORD_ATTEMPTS {
-        match ports.journal.commit(account, decline).await {
-            Err(CommitError::Contended) => account = ports.journal.load(&who).await?,
-            recorded => {
-                recorded?.settle().await;
-                return Ok(());
-            }
-        }
-    }
-    Err(CommitError::Contended.into())
+    Ok(ports.journal.commit_persistently(account, decline).await?)
 }
 
 /// Logs and counts a record of a declined message that could not be written, and alerts operators to an escalated one,

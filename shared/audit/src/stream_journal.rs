@@ -14,6 +14,9 @@ use domain::{
     ports::{Alerts, AuditLog, Clock, SaveError, StorageError, Versioned},
 };
 
+/// How often a persistent commit is tried: a burst of sixty, the most that a test sends, is recorded whole.
+const PERSISTENT_ATTEMPTS: u32 = 8;
+
 type Id<P> = <<P as StreamStore>::State as Audited>::Id;
 
 /// The ports of a state's commit. `P` is the port that stores the state.
@@ -42,6 +45,29 @@ impl<P: LoadsById + ?Sized> StreamJournal<'_, P> {
     /// [`StorageError`], also for a state that is not stored and does not begin empty.
     pub async fn load(&self, id: &Id<P>) -> Result<Versioned<P::State>, StorageError> {
         self.load_or(id, || P::State::unstored(id)).await
+    }
+
+    /// Commits as [`Self::commit`] and ends the step. Tries again while other steps keep changing the state, so that all
+    /// of a burst are recorded.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub async fn commit_persistently(
+        &self,
+        mut state: Versioned<P::State>,
+        decide: impl Fn(&mut P::State, Timestamp) -> Change<()> + Send + Sync,
+    ) -> Result<(), CommitError> {
+        let id = state.value.id().clone();
+        for _ in 0..PERSISTENT_ATTEMPTS {
+            match self.commit(state, &decide).await {
+                Err(CommitError::Contended) => state = self.load(&id).await?,
+                committed => {
+                    committed?.settle().await;
+                    return Ok(());
+                }
+            }
+        }
+        Err(CommitError::Contended)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     Held, Ports, change, commit, load, of_memory,
     sealed::{Person, Sealer},
 };
-use audit::{Body, Change, CommitError, Record};
+use audit::{Body, Change, Record};
 use authority::Evaluation;
 use domain::{
     Alert, EmailAddress, StepError, Timestamp,
@@ -177,10 +177,6 @@ pub async fn record_unposted(
     recorded
 }
 
-/// How often the record of a message that could not be posted is tried while other messages of the subscriber keep
-/// changing the Bridge: a burst of sixty, the most that a test sends, is recorded whole.
-const RECORD_ATTEMPTS: u32 = 8;
-
 async fn try_record_unposted(
     ports: Ports<'_>,
     who: &SubscriberId,
@@ -204,17 +200,8 @@ async fn try_record_unposted(
         let change = record(Change::recorded(Vec::new(), ()), id, disclosed, now);
         if alerting == Alerting::Nothing { change } else { change.alerting(disclosure(bridge.id(), &detail, now)) }
     };
-    for _ in 0..RECORD_ATTEMPTS {
-        let bridge = ports.journal.load(who).await?;
-        match ports.journal.commit(bridge, decide).await {
-            Err(CommitError::Contended) => {}
-            recorded => {
-                recorded?.settle().await;
-                return Ok(());
-            }
-        }
-    }
-    Err(CommitError::Contended.into())
+    let bridge = ports.journal.load(who).await?;
+    Ok(ports.journal.commit_persistently(bridge, decide).await?)
 }
 
 /// Adds the record of a message that may disclose self-harm, without a word of it.
