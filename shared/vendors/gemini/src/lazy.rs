@@ -20,8 +20,6 @@ struct Document {
 
 /// A Gemini client that is built at its first use.
 pub struct LazyClient {
-    base_url: String,
-    timeout: Duration,
     client: MadeFromSecret<Client>,
 }
 
@@ -29,7 +27,13 @@ impl LazyClient {
     /// A client whose key is in `secret`: a document `{"api_key": …}`.
     #[must_use]
     pub fn new(base_url: String, timeout: Duration, secret: Arc<dyn RenewableSecret>) -> Self {
-        Self { base_url, timeout, client: MadeFromSecret::new(secret) }
+        let make = move |document: &Secret| -> Result<Client, NotMade> {
+            let Document { api_key } =
+                serde_json::from_str(document.expose()).map_err(|_| "the Gemini secret has no api_key")?;
+            let config = Config { base_url: base_url.clone(), key: api_key, timeout };
+            Ok(Client::new(config, reqwest::Client::builder())?)
+        };
+        Self { client: MadeFromSecret::new(secret, make) }
     }
 
     /// Checks that the key is accepted and the model is served; this costs nothing.
@@ -40,34 +44,22 @@ impl LazyClient {
         self.client().await?.knows(model).await
     }
 
-    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
-        let Document { api_key } =
-            serde_json::from_str(document.expose()).map_err(|_| "the Gemini secret has no api_key")?;
-        let config = Config { base_url: self.base_url.clone(), key: api_key, timeout: self.timeout };
-        Ok(Client::new(config, reqwest::Client::builder())?)
-    }
-
     /// The client with the key as it was read last.
     async fn client(&self) -> Result<Made<Client>, ModelError> {
-        self.client.get(|document| self.make(document)).await.map_err(ModelError::NotReady)
+        self.client.get().await.map_err(ModelError::NotReady)
     }
+}
 
-    /// A client with another key, if this outcome is a refusal of the key or its account and the secret has another one.
-    async fn renewed(&self, client: &Made<Client>, outcome: &Result<ModelReply, ModelError>) -> Option<Made<Client>> {
-        let is_refused = matches!(outcome, Err(ModelError::Unauthorized(_) | ModelError::Account(_)));
-        if is_refused { self.client.other_than(client, |document| self.make(document)).await } else { None }
-    }
+/// Whether the key or its account is refused.
+const fn is_refused(error: &ModelError) -> bool {
+    matches!(error, ModelError::Unauthorized(_) | ModelError::Account(_))
 }
 
 #[async_trait]
 impl Model for LazyClient {
     async fn ask(&self, model: &str, prompt: &Prompt) -> Result<ModelReply, ModelError> {
-        let client = self.client().await?;
-        let outcome = client.ask(model, prompt).await;
-        match self.renewed(&client, &outcome).await {
-            Some(client) => client.ask(model, prompt).await,
-            None => outcome,
-        }
+        let ask = |client: Made<Client>| async move { client.ask(model, prompt).await };
+        self.client.call(self.client().await?, is_refused, ask).await
     }
 
     async fn stream(
@@ -78,7 +70,11 @@ impl Model for LazyClient {
     ) -> Result<ModelReply, ModelError> {
         let client = self.client().await?;
         let outcome = client.stream(model, prompt, listener).await;
-        match self.renewed(&client, &outcome).await {
+        if !outcome.as_ref().is_err_and(is_refused) {
+            return outcome;
+        }
+        // Not by `call`, whose closure cannot lend the listener to each of its two futures.
+        match self.client.other_than(&client).await {
             Some(client) => client.stream(model, prompt, listener).await,
             None => outcome,
         }

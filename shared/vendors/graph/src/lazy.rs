@@ -18,11 +18,6 @@ use std::{collections::BTreeSet, sync::Arc};
 
 /// A mailbox client that is built at its first use.
 pub struct LazyClient {
-    graph_url: String,
-    login_url: String,
-    sender: EmailAddress,
-    tokens: Arc<dyn RefreshTokenStore>,
-    clock: Arc<dyn Clock>,
     client: MadeFromSecret<Client>,
 }
 
@@ -37,27 +32,26 @@ impl LazyClient {
         tokens: Arc<dyn RefreshTokenStore>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { graph_url, login_url, sender, tokens, clock, client: MadeFromSecret::new(Arc::new(credentials)) }
-    }
-
-    fn make(&self, documents: &Secret) -> Result<Client, NotMade> {
-        let access = Access::parse(documents)?;
-        let grant = match access.consent {
-            Consent::Person { refresh_token, client_secret } => {
-                Grant::RefreshToken { refresh_token, client_secret, store: Arc::clone(&self.tokens) }
-            }
-            Consent::Administrator { client_secret } => Grant::ClientCredentials { client_secret },
+        let make = move |documents: &Secret| -> Result<Client, NotMade> {
+            let access = Access::parse(documents)?;
+            let grant = match access.consent {
+                Consent::Person { refresh_token, client_secret } => {
+                    Grant::RefreshToken { refresh_token, client_secret, store: Arc::clone(&tokens) }
+                }
+                Consent::Administrator { client_secret } => Grant::ClientCredentials { client_secret },
+            };
+            let config = Config {
+                graph_url: graph_url.clone(),
+                login_url: login_url.clone(),
+                tenant: access.tenant,
+                client_id: access.client_id,
+                grant,
+                sender: sender.clone(),
+                timeout: DEFAULT_TIMEOUT,
+            };
+            Ok(Client::new(config, reqwest::Client::builder(), Arc::clone(&clock))?)
         };
-        let config = Config {
-            graph_url: self.graph_url.clone(),
-            login_url: self.login_url.clone(),
-            tenant: access.tenant,
-            client_id: access.client_id,
-            grant,
-            sender: self.sender.clone(),
-            timeout: DEFAULT_TIMEOUT,
-        };
-        Ok(Client::new(config, reqwest::Client::builder(), Arc::clone(&self.clock))?)
+        Self { client: MadeFromSecret::new(Arc::new(credentials), make) }
     }
 
     /// The permissions that were consented to, such as `Mail.Send`; asks the login service each time.
@@ -70,7 +64,7 @@ impl LazyClient {
 
     /// The client. If this fails, nothing has been sent, so a later retry is safe.
     async fn client(&self) -> Result<Made<Client>, MailError> {
-        self.client.get(|document| self.make(document)).await.map_err(|error| {
+        self.client.get().await.map_err(|error| {
             tracing::error!(error, "the mailbox cannot be used");
             MailError::Unavailable(0)
         })
@@ -82,20 +76,12 @@ impl LazyClient {
     where
         F: Future<Output = Result<T, MailError>>,
     {
-        let client = self.client().await?;
-        let outcome = call(client.clone()).await;
-        if !is_refused(&outcome) {
-            return outcome;
-        }
-        match self.client.other_than(&client, |document| self.make(document)).await {
-            Some(client) => call(client).await,
-            None => outcome,
-        }
+        self.client.call(self.client().await?, is_refused, call).await
     }
 }
 
-const fn is_refused<T>(outcome: &Result<T, MailError>) -> bool {
-    matches!(outcome, Err(MailError::Forbidden(_) | MailError::ConsentRefused))
+const fn is_refused(error: &MailError) -> bool {
+    matches!(error, MailError::Forbidden(_) | MailError::ConsentRefused)
 }
 
 #[async_trait]

@@ -8,30 +8,24 @@ use domain::{
 };
 use std::sync::Arc;
 
-/// The client, with what it is built from.
+/// The client.
 pub(crate) struct RenewingClient {
-    maker: Maker,
-    read_key: fn(&Secret) -> Result<Secret, NotMade>,
     made: MadeFromSecret<Client>,
 }
 
 impl RenewingClient {
     /// A client whose key `read_key` takes from the document in `secret`.
-    pub(crate) const fn new(
+    pub(crate) fn new(
         maker: Maker,
         secret: Arc<dyn RenewableSecret>,
         read_key: fn(&Secret) -> Result<Secret, NotMade>,
     ) -> Self {
-        Self { maker, read_key, made: MadeFromSecret::new(secret) }
-    }
-
-    fn make(&self, document: &Secret) -> Result<Client, NotMade> {
-        self.maker.make((self.read_key)(document)?)
+        Self { made: MadeFromSecret::new(secret, move |document| maker.make(read_key(document)?)) }
     }
 
     /// The client. If this fails, Stripe has not been called.
     pub(crate) async fn get(&self) -> Result<Made<Client>, PaymentError> {
-        self.made.get(|document| self.make(document)).await.map_err(PaymentError::Unavailable)
+        self.made.get().await.map_err(PaymentError::Unavailable)
     }
 
     /// As [`Self::get`], for a call about a session: with the key of its mode, if there is one. With one of the other
@@ -42,7 +36,7 @@ impl RenewingClient {
         if !client.is_id_of_other_mode(id) {
             return Ok(client);
         }
-        Ok(self.made.other_than(&client, |document| self.make(document)).await.unwrap_or(client))
+        Ok(self.made.other_than(&client).await.unwrap_or(client))
     }
 
     /// Makes a call, and once more with another client, if Stripe refused this one's key or the key has no permission
@@ -51,14 +45,6 @@ impl RenewingClient {
     where
         F: Future<Output = Result<T, PaymentError>>,
     {
-        let client = self.get().await?;
-        let outcome = call(client.clone()).await;
-        if !outcome.as_ref().is_err_and(is_key_refused) {
-            return outcome;
-        }
-        match self.made.other_than(&client, |document| self.make(document)).await {
-            Some(client) => call(client).await,
-            None => outcome,
-        }
+        self.made.call(self.get().await?, is_key_refused, call).await
     }
 }
