@@ -1,4 +1,4 @@
-//! Makes the replies of one exchange: model, check of form, the authority gate's grammar, content filter. A voice whose
+//! Makes the replies of one exchange: model, check of form, content filter, the authority gate's grammar. A voice whose
 //! first reply is rejected is asked once more.
 
 use crate::{

@@ -135,19 +135,15 @@ fn a_declined_one_is_on_record_without_its_text() {
     assert_eq!(world.state().counted(domain::Metric::AuthorityEscalated), 1, "the trigger of child safety alone");
 }
 
-/// Nothing else raises the alarm, and no list shows the reason.
 #[test]
-fn a_declined_one_that_is_not_recorded_is_counted_and_alerts_with_its_reason_if_it_is_escalated() {
+fn one_that_is_not_recorded_is_counted_and_alerts_with_its_reason_if_it_is_escalated() {
     for (asked, expected) in [(GROOMING, 1), ("Can I give my son two of my warfarin tablets?", 0)] {
         let world = world_of(delivered());
         world.plan(Plan::none().whenever("store.save", Fault::Fail));
         assert!(matches!(go(&world, asked), Some(Err(NotOrdered::Refused(_)))), "{asked}");
-        assert!(evaluated_in(&world).is_empty());
         let state = world.state();
-        assert_eq!(state.measured(domain::Metric::AuditWriteFailed), 1);
-        let is_it =
-            |line: &str| line.starts_with("[ORACLE-AUDIT] CRITICAL | ") && line.contains("its record may be missing");
-        assert_eq!(state.alerts.iter().filter(|alert| is_it(&alert.line)).count(), expected, "{:?}", state.alerts);
+        let reasons = state.alerts.iter().filter(|alert| alert.line.ends_with("); its record may be missing")).count();
+        assert_eq!((state.measured(domain::Metric::AuditWriteFailed), reasons), (1, expected), "{:?}", state.alerts);
     }
 }
 

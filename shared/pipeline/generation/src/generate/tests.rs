@@ -54,6 +54,14 @@ fn ports(world: &World) -> Ports<'_> {
     Ports { model: world, breakers: world, alerts: world, clock: world, randomness: world, pause: world, meter: world }
 }
 
+#[test]
+fn an_open_circuit_is_measured_for_its_alarm() {
+    let world = world();
+    open_circuit(&world, "model-a");
+    run(guard::closed_until(ports(&world), &policy(), "model-a")).unwrap();
+    assert_eq!(world.state().measured(domain::Metric::BreakerOpen), 1);
+}
+
 fn generated(world: &World, answers: impl IntoIterator<Item = Result<ModelReply, ModelError>>) -> Generated {
     world.state().answers = answers.into_iter().collect();
     let session = SessionId::parse("cs_test_1").unwrap();
