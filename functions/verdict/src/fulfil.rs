@@ -136,10 +136,8 @@ impl<'a> Worker<'a> {
             }
             sale = noted;
         }
-        let claim = |sale: &mut Sale, now| {
-            let claim = sale.claim(&order.message_id, claimant, now, settings.lease);
-            if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
-        };
+        let claim =
+            |sale: &mut Sale, now| Change::claimed(sale.claim(&order.message_id, claimant, now, settings.lease));
         let (sale, claim) = journal.commit(sale, claim).await?.unsettled();
         match claim {
             Claim::Foreign => {

@@ -22,7 +22,7 @@ use crate::{
 use domain::{
     Alert, ErrorCode, StepError, Timestamp,
     ports::{Alerts, AuditLog, Clock, Published, SaveError, StorageError, Versioned},
-    sale::{AuditEntry, Event},
+    sale::{AuditEntry, Claim, Event},
 };
 use std::future::Future;
 
@@ -65,6 +65,14 @@ impl Change<bool> {
     /// A transition of a sale, with its records; nothing if the sale refused it. The answer is whether it was made.
     pub fn made<E>(made: Result<Event, E>, context: &Context) -> Self {
         made.map_or_else(|_| Self::nothing(false), |event| Self::of(&event, context, true))
+    }
+}
+
+impl Change<Claim> {
+    /// A claim on a sale's work, without a record; nothing unless it was granted.
+    #[must_use]
+    pub fn claimed(claim: Claim) -> Self {
+        if claim == Claim::Granted { Self::save(claim) } else { Self::nothing(claim) }
     }
 }
 

@@ -82,18 +82,15 @@ pub(crate) async fn deliver(ports: Ports<'_>, settings: &Settings, order: &MailO
     if journal.stopped_by_session(&order.session_id).await? {
         return Ok(over(ports, sale, order.letter).await);
     }
-    let claim = |sale: &mut Sale, now| {
-        let claim = sale.claim_mail(order.letter, &order.message_id, now, settings.lease);
-        if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
-    };
+    let claim =
+        |sale: &mut Sale, now| Change::claimed(sale.claim_mail(order.letter, &order.message_id, now, settings.lease));
     let (mut sale, mut claim) = journal.commit(sale, claim).await?.unsettled();
     if let (Claim::NotYet(due), Mail::Retrying { progress, .. }) = (claim, sale.value.letter(order.letter)) {
         if let Err(until) = ports.circuit.readmits(progress, due).await {
             return Ok(Attempt::Again(until));
         }
         let early = |sale: &mut Sale, now| {
-            let claim = sale.claim_mail_early(order.letter, &order.message_id, now, settings.lease);
-            if claim == Claim::Granted { Change::save(claim) } else { Change::nothing(claim) }
+            Change::claimed(sale.claim_mail_early(order.letter, &order.message_id, now, settings.lease))
         };
         (sale, claim) = journal.commit(sale, early).await?.unsettled();
     }
