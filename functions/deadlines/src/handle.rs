@@ -1,9 +1,9 @@
 //! One scheduled run: calls [`run`], and counts the sales that wait for humans for the dashboard.
 
 use crate::{Ports, Settings, run};
-use domain::due::Report;
 use domain::{
     Metric,
+    due::{Incomplete, Report},
     open_work::Work,
     ports::{OpenSales, StorageError},
 };
@@ -12,7 +12,10 @@ use domain::{
 const COUNTED_PAGES: u32 = 20;
 
 /// Handles everything that is due, once.
-pub async fn handle(ports: Ports<'_>, settings: Settings) -> Report {
+///
+/// # Errors
+/// [`Incomplete`]: some work failed, and the failed invocation raises the function's alarm.
+pub async fn handle(ports: Ports<'_>, settings: Settings) -> Result<Report, Incomplete<Report>> {
     ports.summaries.send_summaries().await;
     let report = run(ports, settings).await;
     tracing::info!(due = report.due, failed = report.failed, left = report.left, "deadlines");
@@ -22,7 +25,7 @@ pub async fn handle(ports: Ports<'_>, settings: Settings) -> Report {
         }
         Err(error) => tracing::warn!(%error, "the sales that wait for humans are not counted"),
     }
-    report
+    report.complete()
 }
 
 /// The number of sales that wait for a human; of each kind of work, at most [`COUNTED_PAGES`] pages are counted.

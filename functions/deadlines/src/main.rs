@@ -49,6 +49,6 @@ fn main() -> Result<(), Error> {
             meter: &System,
             summaries: &backend.alerts()?,
         };
-        serve::events(|_| async move { handle(ports, settings).await.complete() }).await
+        serve::events(|_| async move { handle(ports, settings).await.map(drop) }).await
     })
 }

@@ -41,12 +41,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether every sale was compared, and every report read.
+    /// This report, if every sale was compared and every report read.
     ///
     /// # Errors
     /// [`Incomplete`].
-    pub const fn complete(self) -> Result<(), Incomplete> {
-        Incomplete::unless_all(self.failed + self.unreadable)
+    pub const fn complete(self) -> Result<Self, Incomplete<Self>> {
+        Incomplete::unless_all(self, self.failed + self.unreadable)
     }
 }
 

@@ -8,18 +8,33 @@ use crate::{
     reports::before,
     run,
 };
-use domain::{Metric, StepError};
+use domain::{Metric, StepError, due::Incomplete};
 use runtime::{ConfigurationError, Environment};
 use std::time::Duration;
 
 /// The function's name, and that of its note about the last complete comparison.
 pub const FUNCTION: &str = "reconcile";
 
+/// A failed run: the failed invocation raises the function's alarm.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReconciled {
+    /// Stripe's sessions could not be listed to their end, or a note not be read or written.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// Some sales could not be compared, or some reports not be read.
+    #[error(transparent)]
+    Incomplete(#[from] Incomplete<Report>),
+}
+
 /// Continues the comparison that was cut off, or runs one that reaches back to the last complete one.
 ///
 /// # Errors
-/// [`StepError`] when Stripe's sessions could not be listed to their end, or a note not be read or written.
-pub async fn handle(ports: Ports<'_>, least: Duration) -> Result<Report, StepError> {
+/// [`NotReconciled`].
+pub async fn handle(ports: Ports<'_>, least: Duration) -> Result<Report, NotReconciled> {
+    Ok(reconcile(ports, least).await?.complete()?)
+}
+
+async fn reconcile(ports: Ports<'_>, least: Duration) -> Result<Report, StepError> {
     let now = ports.journal.clock.now();
     let progress = Progress::load(ports.notebook, now).await?;
     let pass = match progress.begun(now) {

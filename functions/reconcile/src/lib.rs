@@ -9,7 +9,7 @@ mod progress;
 mod reports;
 
 pub use compare::Report;
-pub use handle::{FUNCTION, handle, look_back};
+pub use handle::{FUNCTION, NotReconciled, handle, look_back};
 pub use ports::Ports;
 
 use compare::run;

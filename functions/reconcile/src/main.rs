@@ -20,6 +20,6 @@ fn main() -> Result<(), Error> {
             meter: &System,
             sold_here: backend.sales_period()?,
         };
-        serve::events(|_| async move { Ok::<(), Error>(handle(ports, look_back).await?.complete()?) }).await
+        serve::events(|_| async move { handle(ports, look_back).await.map(drop) }).await
     })
 }

@@ -10,9 +10,6 @@ fn main() -> Result<(), Error> {
     runtime::start(async {
         let backend = Backend::of_process()?;
         let clients = backend.settlement_clients()?;
-        if clients.pay_to.is_none() {
-            tracing::warn!("TOLL_PAY_TO is empty: only purchases that have begun are finished");
-        }
         let terms = Terms { network: clients.network, pay_to: clients.pay_to, site: backend.site()? };
         let settings = Settings::from_environment(backend.environment(), &backend.models()?, terms)?;
         let stores = backend.journal()?;

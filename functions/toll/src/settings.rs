@@ -61,6 +61,9 @@ impl Settings {
         models: &ModelList,
         terms: Terms,
     ) -> Result<Self, ConfigurationError> {
+        if terms.pay_to.is_none() {
+            tracing::warn!("TOLL_PAY_TO is empty: only purchases that have begun are finished");
+        }
         let base = Duration::from_millis(environment.bounded("GEMINI_BACKOFF_BASE_MS", 500, 1, 5_000)?);
         let backoff = Backoff { attempts: 2, base, cap: Duration::from_secs(2) };
         Ok(Self {

@@ -14,28 +14,32 @@ pub struct Report {
     pub left: usize,
 }
 
-/// A run in which work failed: the function's alarm shows it.
+/// A run in which work failed, with its report: the function's alarm shows it.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} items of work failed")]
-pub struct Incomplete(usize);
+#[error("{failed} items of work failed")]
+pub struct Incomplete<R> {
+    failed: usize,
+    /// The report of the run.
+    pub report: R,
+}
 
-impl Incomplete {
-    /// An error if any work failed.
+impl<R: Copy> Incomplete<R> {
+    /// The report, or an error if any work failed.
     ///
     /// # Errors
     /// [`Incomplete`].
-    pub const fn unless_all(failed: usize) -> Result<(), Self> {
-        if failed == 0 { Ok(()) } else { Err(Self(failed)) }
+    pub const fn unless_all(report: R, failed: usize) -> Result<R, Self> {
+        if failed == 0 { Ok(report) } else { Err(Self { failed, report }) }
     }
 }
 
 impl Report {
-    /// Whether all due work was handled, or left to the next run for lack of time.
+    /// This report, if all due work was handled, or left to the next run for lack of time.
     ///
     /// # Errors
     /// [`Incomplete`].
-    pub const fn complete(self) -> Result<(), Incomplete> {
-        Incomplete::unless_all(self.failed)
+    pub const fn complete(self) -> Result<Self, Incomplete<Self>> {
+        Incomplete::unless_all(self, self.failed)
     }
 }
 

@@ -248,7 +248,7 @@ fn a_sale_stays_open_if_the_key_is_of_the_other_mode_before_or_after_the_questio
 fn what_waits_for_humans_is_counted_for_the_dashboard() {
     let world =
         world([held(), sale(2), sale(3).with("fulfilment", Fulfilment::Failed { reason: "r".into(), at: START })]);
-    testkit::run(crate::handle(ports(&world), SETTINGS)).unwrap();
+    testkit::run(crate::handle(ports(&world), SETTINGS)).unwrap().unwrap();
     assert_eq!(world.state().measurements, [domain::Metric::WaitingForHumans.of(2)]);
 }
 

@@ -15,6 +15,7 @@ use domain::{
     operator::Operator,
     ports::{Pause, SecretSource, StorageError},
 };
+use reconcile::NotReconciled;
 use runtime::{
     Handled,
     http::{Reply, Request},
@@ -166,7 +167,8 @@ impl Functions {
             meter: world,
             summaries: world,
         };
-        deadlines::handle(ports, SETTINGS.deadlines).await;
+        // What failed stays due, and the next run handles it.
+        let _ = deadlines::handle(ports, SETTINGS.deadlines).await;
     }
 
     fn bridge_ports(&self) -> bridge::Ports<'_> {
@@ -237,7 +239,10 @@ impl Functions {
             meter: &*self.world,
             sold_here: domain::SalesPeriod::ALL,
         };
-        reconcile::handle(ports, SETTINGS.look_back).await.map(drop)
+        match reconcile::handle(ports, SETTINGS.look_back).await {
+            Ok(_) | Err(NotReconciled::Incomplete(_)) => Ok(()),
+            Err(NotReconciled::Step(error)) => Err(error),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::{
 };
 use audit::{ChatJournal, FunctionJournal, TollJournal};
 use domain::{StepError, notebooks};
+use reconcile::NotReconciled;
 use testkit::NoLimit;
 
 impl Deployment<'_> {
@@ -65,7 +66,14 @@ impl Deployment<'_> {
             meter: self.world,
             summaries: self.world,
         };
-        deadlines::handle(ports, deadlines::Settings { refund_held, ..SETTINGS.deadlines }).await
+        let settings = deadlines::Settings { refund_held, ..SETTINGS.deadlines };
+        match deadlines::handle(ports, settings).await {
+            Ok(report) => {
+                assert_eq!(report.failed, 0, "a run in which work failed fails");
+                report
+            }
+            Err(incomplete) => incomplete.report,
+        }
     }
 
     /// One run of the reconcile function.
@@ -90,6 +98,13 @@ impl Deployment<'_> {
             meter: self.world,
             sold_here: domain::SalesPeriod::ALL,
         };
-        reconcile::handle(ports, SETTINGS.look_back).await
+        match reconcile::handle(ports, SETTINGS.look_back).await {
+            Ok(report) => {
+                assert_eq!(report.failed + report.unreadable, 0, "a run in which work failed fails");
+                Ok(report)
+            }
+            Err(NotReconciled::Incomplete(incomplete)) => Ok(incomplete.report),
+            Err(NotReconciled::Step(error)) => Err(error),
+        }
     }
 }

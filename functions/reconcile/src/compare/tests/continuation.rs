@@ -26,7 +26,7 @@ fn three_pages() -> World {
     world
 }
 
-fn handled_slowly(world: &World) -> Option<Result<Report, StepError>> {
+fn handled_slowly(world: &World) -> Option<Result<Report, crate::NotReconciled>> {
     let (clock, ports) = (Slow(world), ports(world, SalesPeriod::ALL));
     let journal = Journal { clock: &clock, ..ports.journal };
     testkit::run(crate::handle(Ports { journal, ..ports }, 3 * DAY))
@@ -126,7 +126,10 @@ fn a_comparison_whose_position_stripe_refuses_begins_anew() {
     world.state().notes.insert("reconcile-pass".into(), (note, 1));
     world.plan(Plan::none().whenever("ledger.completed_since", Fault::Refuse(400)));
     let refused = handled_slowly(&world).unwrap();
-    assert!(matches!(refused, Err(error) if error.code() == domain::ErrorCode::PaymentRefused), "a new one is refused");
+    assert!(
+        matches!(refused, Err(crate::NotReconciled::Step(error)) if error.code() == domain::ErrorCode::PaymentRefused),
+        "a new one is refused"
+    );
     world.plan(Plan::none());
     assert_eq!(handled_slowly(&world).unwrap().unwrap().paid, 6);
     assert!(last_complete(&world).is_some_and(|complete| complete > START));
