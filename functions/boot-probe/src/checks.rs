@@ -1,4 +1,5 @@
 //! The checks: the subject of each, and the condition under which it works.
+//! The file has more than 300 lines because each check has a short test of its own beside it.
 
 use crate::probe::Checks;
 use audit::AuditKeys;
@@ -7,7 +8,7 @@ use doctor::{Finding, TOLL_SUBJECTS};
 use domain::{
     Secret, SessionId,
     chat::{InvalidSubscriberKey, SubscriberKey},
-    ports::{MailError, Mailbox, PaymentError, Payments, StorageError},
+    ports::{MailError, Mailbox, PaymentError, Payments, SecretSource, StorageError},
     sale::Draft,
 };
 use runtime::telemetry;
@@ -20,7 +21,36 @@ const UNKNOWN_CODE: &str = "ORACLE-BOOT-PROBE";
 /// A session that does not exist.
 const UNKNOWN_SESSION: &str = "cs_live_oraclebootprobe000000000000000000000000";
 
+/// The check of the key that opens Stripe sessions.
+const CHECKOUT_KEY: &str = "Stripe key for checkout";
+
+/// The check of the key that makes refunds.
+const REFUND_KEY: &str = "Stripe key for refunds";
+
+/// The Stripe clients, and the documents with the keys of two of them.
+#[derive(Clone, Copy)]
+pub(crate) struct StripeKeys<'a> {
+    pub(crate) reading: &'a dyn Payments,
+    pub(crate) checkout: &'a dyn SecretSource,
+    pub(crate) selling: &'a dyn Payments,
+    pub(crate) refund: &'a dyn SecretSource,
+    pub(crate) refunding: &'a dyn Payments,
+}
+
 impl Checks {
+    /// Checks the three keys. While Stripe does not answer, nothing is learned about the other keys.
+    pub(crate) async fn stripe(&mut self, keys: StripeKeys<'_>) {
+        self.look("Stripe", stripe_answers(keys.reading)).await;
+        let stripe_works = !self.findings.contains_key("Stripe");
+        if !stripe_works {
+            self.unknown.extend([CHECKOUT_KEY, REFUND_KEY]);
+        }
+        let key = stripe_key(keys.checkout, stripe_works, checkout_key_works(keys.selling));
+        self.look(CHECKOUT_KEY, key).await;
+        let key = stripe_key(keys.refund, stripe_works, refund_key_works(keys.refunding));
+        self.look(REFUND_KEY, key).await;
+    }
+
     /// Runs one check. The log gets the whole chain of causes; the alert gets only the first error, because the others
     /// may contain internal details.
     pub(crate) async fn look<E>(&mut self, name: &'static str, outcome: impl Future<Output = Result<(), E>>)
@@ -112,6 +142,22 @@ pub(crate) fn check_audit_key(document: &Secret) -> Result<(), Box<dyn Error + S
 /// a link was sent.
 pub(crate) fn check_chat_key(document: &Secret) -> Result<(), InvalidSubscriberKey> {
     SubscriberKey::parse(document).map(drop)
+}
+
+/// Checks that a secret has a Stripe key, and, unless Stripe is down, that the call that tries the key succeeds.
+async fn stripe_key<E>(
+    secret: &dyn SecretSource,
+    stripe_works: bool,
+    trial: impl Future<Output = Result<(), E>>,
+) -> Result<(), Box<dyn Error + Send + Sync>>
+where
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    check_stripe_key(&secret.document().await?)?;
+    if stripe_works {
+        trial.await.map_err(Into::into)?;
+    }
+    Ok(())
 }
 
 /// Checks that Stripe accepts our key: it answers whether a promotion code exists.
@@ -216,6 +262,28 @@ mod tests {
             assert!(error.contains("`oracle secrets set stripe-refund`"), "{error}");
             assert!(run(checkout_key_works(&world)).unwrap().is_ok());
         }
+    }
+
+    #[test]
+    fn while_stripe_does_not_answer_nothing_is_learned_about_the_other_keys() {
+        let world = World::default();
+        let key = world.secret(r#"{"secret_key":"rk_live_1"}"#);
+        let empty = world.secret("{}");
+        let checked = |checkout: &dyn SecretSource| {
+            let mut checks = Checks::default();
+            let keys = StripeKeys { reading: &world, checkout, selling: &world, refund: &key, refunding: &world };
+            run(checks.stripe(keys)).unwrap();
+            (checks.findings.into_keys().collect::<Vec<_>>(), checks.unknown)
+        };
+        assert_eq!(checked(&key), (vec![], BTreeSet::new()));
+        assert_eq!(checked(&empty), (vec![CHECKOUT_KEY], BTreeSet::new()));
+        world.plan(Plan::none().whenever("payments.session", Fault::Refuse(401)));
+        assert_eq!(checked(&key), (vec![REFUND_KEY], BTreeSet::new()));
+        let down = Plan::none().whenever("payments.promotion_code", Fault::Fail);
+        world.plan(down.whenever("payments.session", Fault::Fail));
+        let unknown = BTreeSet::from([CHECKOUT_KEY, REFUND_KEY]);
+        assert_eq!(checked(&key), (vec!["Stripe"], unknown.clone()));
+        assert_eq!(checked(&empty), (vec!["Stripe", CHECKOUT_KEY], unknown), "an emptied secret is found all the same");
     }
 
     #[test]

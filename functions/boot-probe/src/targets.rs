@@ -1,10 +1,7 @@
 //! The targets of the probe: every store, secret and vendor in the configuration.
 
 use crate::{
-    checks::{
-        check_audit_key, check_chat_key, check_signing_secret, check_stripe_key, checkout_key_works, has_refresh_token,
-        mailbox_answers, refund_key_works, stripe_answers,
-    },
+    checks::{StripeKeys, check_audit_key, check_chat_key, check_signing_secret, has_refresh_token, mailbox_answers},
     circuits,
     handle::{DependencyProbe, Ports, RefreshToken},
     probe::Checks,
@@ -25,12 +22,6 @@ const RETRY_POLICY: RetryPolicy =
 
 /// How long a vendor has to answer about a model.
 const MODEL_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The check of the key that opens Stripe sessions.
-const CHECKOUT_KEY: &str = "Stripe key for checkout";
-
-/// The check of the key that makes refunds.
-const REFUND_KEY: &str = "Stripe key for refunds";
 
 /// The clients of one probe.
 pub struct Targets {
@@ -124,16 +115,9 @@ impl Targets {
         checks.look("audit key", keys).await;
         let key = async { Ok::<_, Error>(check_chat_key(&self.chat_key.document().await?)?) };
         checks.look("chat key", key).await;
-        checks.look("Stripe", stripe_answers(&self.payments)).await;
-        // While Stripe does not answer, nothing is learned about the other keys.
-        let stripe_works = !checks.findings.contains_key("Stripe");
-        if !stripe_works {
-            checks.unknown.extend([CHECKOUT_KEY, REFUND_KEY]);
-        }
-        let key = stripe_key(&self.checkout_key, stripe_works, checkout_key_works(&self.selling));
-        checks.look(CHECKOUT_KEY, key).await;
-        let key = stripe_key(&self.refund_key, stripe_works, refund_key_works(&self.refunding));
-        checks.look(REFUND_KEY, key).await;
+        let (checkout, refund) = (&self.checkout_key, &self.refund_key);
+        let (reading, selling, refunding) = (&self.payments, &self.selling, &self.refunding);
+        checks.stripe(StripeKeys { reading, checkout, selling, refund, refunding }).await;
         checks.look("Gemini", self.some_model()).await;
         checks.look("mailbox", mailbox_answers(&self.mailbox)).await;
         checks.take(doctor::examine(self.accounts(&self.models.names().collect::<Vec<_>>())).await);
@@ -161,22 +145,6 @@ impl Targets {
         }
         outcome
     }
-}
-
-/// Checks that a secret has a Stripe key, and, unless Stripe is down, that the call that tries the key succeeds.
-async fn stripe_key<E>(
-    secret: &SecretDocument,
-    stripe_works: bool,
-    trial: impl Future<Output = Result<(), E>>,
-) -> Result<(), Error>
-where
-    Error: From<E>,
-{
-    check_stripe_key(&secret.document().await?)?;
-    if stripe_works {
-        trial.await?;
-    }
-    Ok(())
 }
 
 #[async_trait]
