@@ -76,9 +76,12 @@ pub fn start<F>(function: F) -> Result<(), lambda_runtime::Error>
 where
     F: Future<Output = Result<(), lambda_runtime::Error>>,
 {
-    crate::telemetry::start();
+    let logging = crate::telemetry::start(&crate::Environment::of_process());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(function);
+    let ended = match logging {
+        Ok(()) => runtime.block_on(function),
+        Err(error) => Err(error.into()),
+    };
     if let Err(error) = &ended {
         tracing::error!(error = %crate::telemetry::chain(error.as_ref()), "the function stopped");
     }
