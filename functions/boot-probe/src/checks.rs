@@ -1,5 +1,4 @@
 //! The checks: the subject of each, and the condition under which it works.
-//! The file has more than 300 lines because each check has a short test of its own beside it.
 
 use crate::probe::Checks;
 use audit::AuditKeys;
