@@ -77,6 +77,25 @@ fn a_mail_goes_as_soon_as_the_mailbox_is_back() {
     assert_eq!(sim.world.state().sent.len(), 1);
 }
 
+/// Only a probe decides when the next one is made: a scheduled attempt that fails meanwhile does not delay it.
+#[test]
+fn a_scheduled_attempt_during_an_outage_leaves_the_circuit_as_it_is() {
+    let mut sim = sim();
+    mailbox_says(&sim, [unavailable(), unavailable(), unavailable()]);
+    stays_away(&sim, 2_099);
+    let opened_at = |sim: &Simulator| {
+        let state = sim.world.state();
+        state.breakers.get(domain::breaker::MAILBOX).and_then(|(circuit, _)| circuit.opened_at)
+    };
+    let mut before = None;
+    while times(&sim, "create").len() < 3 {
+        before = opened_at(&sim);
+        sim.step();
+    }
+    assert!(before.is_some(), "two failures have opened it");
+    assert_eq!((times(&sim, "create"), opened_at(&sim)), (vec![0, 0, 300], before));
+}
+
 /// The mailbox answers probes and sends nothing: there is one early attempt before each scheduled one, and every
 /// scheduled one is made at its time.
 #[test]
