@@ -278,12 +278,8 @@ impl Retrieval<'_> {
             // Fail closed: nothing is shown, and the next request tries again (content filter GAP-L).
             return self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await;
         }
-        let hold = |sale: &mut Sale, _| {
-            let Ok(event) = sale.hold(HeldBy::Page, now) else { return Change::nothing(()) };
-            let alert = gate.alert(&self.session_id, now);
-            let context = Context::new(now, self.asked_at).with_evidence([gate.record(now, self.asked_at)]);
-            Change::of(&event, &context, ()).alerting(alert)
-        };
+        let context = Context::new(now, self.asked_at).with_evidence([gate.record(now, self.asked_at)]);
+        let hold = |sale: &mut Sale, _| gate.hold(sale, HeldBy::Page, &context);
         match self.ports.journal.commit(sale, hold).await {
             Ok(held) => replies::in_review(&held.settle().await.0.value),
             Err(error) => self.unavailable("CONTENT_FILTER", &telemetry::chain(&error)).await,
@@ -385,23 +381,14 @@ impl Retrieval<'_> {
         let fresh = || Versioned { value: Sale::ordered(self.session_id.clone(), self.asked_at), version: 0 };
         let usable = self.session_id.is_followup() || session.submission().is_ok();
         let order = |sale: &mut Sale, now| {
-            let ordered = if usable {
-                sale.order_again(self.asked_at)
-            } else {
-                // The page has no key for the tag of the address; the drop's own record has it.
-                sale.unusable(FoundBy::Page, session.tier(), None, "no usable tier or query", self.asked_at)
-            };
-            match ordered {
-                Ok(event) => {
-                    let change = Change::of(&event, &Context::new(now, self.asked_at), true);
-                    if usable || sale.is_drop_open() {
-                        return change;
-                    }
-                    let (severity, detail) = (Severity::Critical, Sale::UNANNOUNCED);
-                    change.alerting(Alert::event(COMPONENT, severity, now, "UNUSABLE", &self.session_id, detail))
-                }
-                Err(_) => Change::nothing(false),
+            let context = Context::new(now, self.asked_at);
+            if usable {
+                return Change::made(sale.order_again(self.asked_at), &context);
             }
+            // The page has no key for the tag of the address; the drop's own record has it.
+            let (tier, reason) = (session.tier(), "no usable tier or query");
+            let dropped = sale.unusable(FoundBy::Page, tier, None, reason, self.asked_at);
+            Change::unusable(dropped, sale, COMPONENT, &context)
         };
         match self.ports.journal.commit(sale.unwrap_or_else(fresh), order).await {
             Ok(committed) => match (committed.settle().await.1, usable) {

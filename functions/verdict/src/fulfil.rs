@@ -299,8 +299,6 @@ impl<'a> Worker<'a> {
                 self.save(sale, bought, Made { verdict, context, notice, sample }).await
             }
             held => {
-                // The raw payload is stored first: a hold without it could not be resolved (content filter GAP-L, fail
-                // closed).
                 let payload = gate.held_payload(&order.session_id, Some(bought.tier), now, &json!(verdict));
                 if let Err(error) = ports.quarantine.hold(&order.session_id, now, &payload).await {
                     self.keep_crosschecks(sale, &crosschecks).await;
@@ -311,11 +309,7 @@ impl<'a> Worker<'a> {
                     Ok(_) => HeldBy::Maker { owner, purchase },
                     Err(_) => HeldBy::AuthorityGate { owner, purchase },
                 };
-                // Uses the payload's timestamp so that operators can look the payload up from the hold.
-                let hold = |sale: &mut Sale, _| {
-                    let alert = gate.alert(&order.session_id, now);
-                    changed(sale.hold(held_by, now), &context, alert)
-                };
+                let hold = |sale: &mut Sale, _| gate.hold(sale, held_by, &context).map(|()| None);
                 Ok(ports.journal.commit(sale, hold).await?)
             }
         }
@@ -410,11 +404,8 @@ impl<'a> Worker<'a> {
         tracing::error!(session = self.order.session_id.prefix(), %unusable, "a paid session is unusable");
         let (found_by, reason) = (FoundBy::Maker { owner: &self.order.message_id }, unusable.to_string());
         let drop = |sale: &mut Sale, now| {
-            let context = Context::new(now, self.order.received_at);
-            let change = Change::made(sale.unusable(found_by, tier, email_tag, &reason, now), &context);
-            let is_unannounced = change.answer && !sale.is_drop_open();
-            let alert = is_unannounced.then(|| self.event(now, Severity::Critical, "UNUSABLE", Sale::UNANNOUNCED));
-            change.map(|_| None).alerting_all(alert)
+            let dropped = sale.unusable(found_by, tier, email_tag, &reason, now);
+            Change::unusable(dropped, sale, COMPONENT, &Context::new(now, self.order.received_at)).map(|_| None)
         };
         Ok(self.ports.journal.commit(sale, drop).await?)
     }

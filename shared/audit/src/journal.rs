@@ -20,7 +20,8 @@ use crate::{
     sale_events::{self, Context},
 };
 use domain::{
-    Alert, ErrorCode, StepError, Timestamp,
+    Alert, ErrorCode, Sale, StepError, Timestamp,
+    alert::Severity,
     ports::{Alerts, AuditLog, Clock, Published, SaveError, StorageError, Versioned},
     sale::{AuditEntry, Claim, Event},
 };
@@ -65,6 +66,15 @@ impl Change<bool> {
     /// A transition of a sale, with its records; nothing if the sale refused it. The answer is whether it was made.
     pub fn made<E>(made: Result<Event, E>, context: &Context) -> Self {
         made.map_or_else(|_| Self::nothing(false), |event| Self::of(&event, context, true))
+    }
+
+    /// The same for a paid sale that turned out unusable. Operators are alerted if its customer is not asked.
+    pub fn unusable<E>(made: Result<Event, E>, sale: &Sale, component: &str, context: &Context) -> Self {
+        let change = Self::made(made, context);
+        let is_unannounced = change.answer && !sale.is_drop_open();
+        let (severity, now, id) = (Severity::Critical, context.now, sale.session_id());
+        let alert = || Alert::event(component, severity, now, "UNUSABLE", id, Sale::UNANNOUNCED);
+        change.alerting_all(is_unannounced.then(alert))
     }
 }
 

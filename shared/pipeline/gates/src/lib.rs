@@ -5,8 +5,8 @@
 
 pub use domain::Gate;
 
-use audit::{Body, Record};
-use domain::{Alert, CachedVerdict, Metric, SessionId, Tier, Timestamp};
+use audit::{Body, Change, Context, Record};
+use domain::{Alert, CachedVerdict, Metric, Sale, SessionId, Tier, Timestamp, sale::HeldBy};
 use filter::{CheckedPayload, Filter, Outcome};
 use serde_json::{Value, json};
 
@@ -88,10 +88,13 @@ impl Run {
         self.checked.hits().map(|(_, hit)| hit.term.clone()).collect()
     }
 
-    /// The alert of a payload that is held.
-    #[must_use]
-    pub fn alert(&self, session: &SessionId, now: Timestamp) -> Alert {
-        Alert::quarantine(now, self.gate, session, self.term_count())
+    /// Holds a sale whose raw payload is in the quarantine under `context.now`: a hold without it could not be resolved
+    /// (content filter GAP-L, fail closed), and operators look it up by the time of the hold, so that this is not the
+    /// commit's. Nothing changes if the sale refuses the hold.
+    pub fn hold(&self, sale: &mut Sale, held_by: HeldBy<'_>, context: &Context) -> Change<()> {
+        let Ok(event) = sale.hold(held_by, context.now) else { return Change::nothing(()) };
+        let alert = Alert::quarantine(context.now, self.gate, sale.session_id(), self.term_count());
+        Change::of(&event, context, ()).alerting(alert)
     }
 
     /// The audit record: terms and offsets, no text. A payload that is held is counted.

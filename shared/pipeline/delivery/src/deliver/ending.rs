@@ -72,8 +72,7 @@ impl Delivery<'_> {
         Ok((sale, Some(attempt)))
     }
 
-    /// Holds a mail at gate 2: the raw mail is stored in the quarantine before the hold is saved (content filter,
-    /// GAP-L, fail closed).
+    /// Holds a mail at gate 2.
     pub(super) async fn hold(
         &self,
         sale: Versioned<Sale>,
@@ -85,11 +84,8 @@ impl Delivery<'_> {
         let payload = gate.held_payload(&self.order.session_id, sale.value.tier(), now, raw);
         self.ports.quarantine.hold(&self.order.session_id, now, &payload).await?;
         let held_by = HeldBy::Mailer { owner: &self.order.message_id, letter: self.order.letter };
-        let hold = |sale: &mut Sale, _| {
-            let Ok(event) = sale.hold(held_by, now) else { return Change::nothing(()) };
-            let alert = gate.alert(&self.order.session_id, now);
-            Change::of(&event, &self.context(now).with_evidence([record.clone()]), ()).alerting(alert)
-        };
+        let context = self.context(now).with_evidence([record]);
+        let hold = |sale: &mut Sale, _| gate.hold(sale, held_by, &context);
         self.ports.journal.commit(sale, hold).await?.settle().await;
         Ok(Outcome::Ended(Attempt::Ended))
     }
