@@ -216,7 +216,7 @@ async fn pass_on(ports: Ports<'_>, message: &Message, received_at: Timestamp) ->
     let queue = match message {
         Message::Notice { .. } => ports.notices,
         Message::PaymentChanged { .. } | Message::SubscriptionChanged { .. } => ports.payments,
-        _ => ports.orders,
+        Message::Order { .. } | Message::Mail { .. } | Message::MailRetry { .. } => ports.orders,
     };
     let session = message.session_id().map_or("-", domain::SessionId::prefix);
     match queue.send(message).await {
