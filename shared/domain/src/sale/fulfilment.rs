@@ -456,7 +456,8 @@ impl Sale {
         }
     }
 
-    /// Allows the result page to order a sale that it created at this moment, or one that needs an order.
+    /// Allows the result page to order a sale that it created at this moment, or one that needs an order. The time shows
+    /// which it is: if another process created the sale meanwhile, the page's change is decided again on that sale.
     fn require_orderable(&self, now: Timestamp, to: &'static str) -> Result<(), Refused> {
         let is_new = matches!(self.fulfilment, Fulfilment::Ordered { at } if at == now);
         if is_new || self.needs_order(now) { Ok(()) } else { Err(self.refuse(to)) }
