@@ -15,7 +15,7 @@ use support::{
     site::{Defect, Site},
     *,
 };
-use testkit::{Fault, NoLimit, Plan, World, run};
+use testkit::{Fault, NoLimit, Passage, Plan, World, run};
 
 /// The facilitator's node does not answer, or its simulation fails. A 402 would end the agent's attempts.
 #[test]
@@ -310,4 +310,29 @@ fn a_sale_waits_for_the_node_that_confirms_it() {
     world.plan(Plan::none());
     look_after(&world, 61);
     assert!(matches!(purchase(&world).unwrap().stage(), Stage::Settled { confirmed: true, .. }));
+}
+
+/// However many settlements are due, ten of the run's sixty seconds are the reminder's.
+#[test]
+fn settlements_that_take_long_leave_the_reminder_its_time() {
+    let world: &'static World = Box::leak(Box::new(world()));
+    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
+    for number in 0..10 {
+        let transaction = format!("0x{number:064x}");
+        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
+        assert_eq!(show(world, "/query", &transaction).status(), 503);
+    }
+    world.plan(Plan::none());
+    world.advance(Duration::from_secs(3_700));
+    world.surround(Box::new(move |name, _| {
+        if name == "purchases.load" {
+            world.advance(Duration::from_secs(11));
+        }
+        Passage::default()
+    }));
+    let report = look(world).unwrap();
+    assert_eq!((report.failed, report.left), (0, 1));
+    let decided = |purchase: &domain::toll::Purchase| matches!(purchase.stage(), Stage::Owed { .. });
+    let decided = world.state().purchases.values().filter(|(purchase, _)| decided(purchase)).count();
+    assert_eq!(decided, 5, "the fifth begins after 44 s, and the sixth would after 55 s");
 }

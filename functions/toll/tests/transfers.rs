@@ -269,31 +269,6 @@ fn a_reminder_that_can_read_no_purchase_ends_in_time() {
     assert_eq!((report.failed, report.left), (3, 1));
 }
 
-/// However many settlements are due, ten of the run's sixty seconds are the reminder's.
-#[test]
-fn settlements_that_take_long_leave_the_reminder_its_time() {
-    let world: &'static World = Box::leak(Box::new(world()));
-    world.plan(Plan::none().whenever("model.ask", Fault::Fail));
-    for number in 0..10 {
-        let transaction = format!("0x{number:064x}");
-        world.state().chain.transfers.insert(transaction.clone(), ("0x1".to_owned(), 50_000));
-        assert_eq!(show(world, "/query", &transaction).status(), 503);
-    }
-    world.plan(Plan::none());
-    world.advance(Duration::from_secs(3_700));
-    world.surround(Box::new(move |name, _| {
-        if name == "purchases.load" {
-            world.advance(Duration::from_secs(11));
-        }
-        Passage::default()
-    }));
-    let report = look(world).unwrap();
-    assert_eq!((report.failed, report.left), (0, 1));
-    let decided = |purchase: &domain::toll::Purchase| matches!(purchase.stage(), Stage::Owed { .. });
-    let decided = world.state().purchases.values().filter(|(purchase, _)| decided(purchase)).count();
-    assert_eq!(decided, 5, "the fifth begins after 44 s, and the sixth would after 55 s");
-}
-
 /// However many wait for a human, an agent's payment is decided first.
 #[test]
 fn open_settlements_are_decided_before_operators_are_reminded() {
