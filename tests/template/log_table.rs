@@ -65,7 +65,7 @@ fn kinds() -> Vec<Body> {
             amount_total,
             currency: currency.clone(),
         },
-        Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true) },
+        Body::CustomerReply { message: "m".to_owned(), from_buyer: Some(true), is_report: true },
         Body::Erasure { removed: vec!["archive"] },
         Body::AmountDiffers { amount_total, currency, price: 500 },
         Body::AuthorityEvaluated { details: json!({}) },

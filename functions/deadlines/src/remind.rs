@@ -33,14 +33,14 @@ pub(crate) async fn remind_of_mode(ports: Ports<'_>, sale: Versioned<Sale>) -> R
 /// The reminder of an operator, if one is due.
 pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
     let Some(open) = sale.due_work(now) else { return Change::nothing(()) };
+    let waiting = waiting_replies(sale);
+    let of_replies = waiting.map_or_else(String::new, |(news, what_to_do)| format!("{news}: {what_to_do}"));
     let what = match open.work {
         Work::RefundFailed => Sale::REFUND_CAME_BACK,
         Work::Dispute => "Stripe waits for an answer to the bank (oracle list names the deadline)",
         Work::Review => "held by the content filter: approve, replace or refund it",
         Work::Declined => "the authority gate declined it: oracle authority queue, or refund it",
-        Work::Reply => {
-            "the customer has written back, or a mail came back: read it (oracle replies show), and settle it"
-        }
+        Work::Reply => of_replies.as_str(),
         // Silent Drop, output 3: after 72 h a human decides, and only a human.
         Work::Unusable => match sale.notice() {
             Mail::NotOrdered => Sale::UNANNOUNCED,
@@ -51,6 +51,9 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
                 "whether the customer was asked is unknown: check the mailbox, then oracle deadletters settle"
             }
             Mail::NoAddress => "the customer cannot be asked, for the session has no e-mail address: refund it",
+            Mail::Sent { .. } if sale.may_be_unreached() => {
+                "the mail that asked the customer may have come back: reach them another way, or refund it"
+            }
             Mail::Ordered | Mail::Sending { .. } | Mail::Retrying { .. } | Mail::Sent { .. } | Mail::Held => {
                 "the customer has not said what was asked: try again with their reply, or refund it"
             }
@@ -70,12 +73,8 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         Work::InFlight | Work::Refund | Work::Erasure => return Change::nothing(()),
     };
     // Other work precedes a reply, so its reminder names the reply too.
-    let is_reply_second = open.work != Work::Reply && sale.waiting_replies().next().is_some();
-    let written = if is_reply_second {
-        "; and the customer has written back, or a mail came back (oracle replies show)"
-    } else {
-        ""
-    };
+    let second = waiting.filter(|_| open.work != Work::Reply);
+    let written = second.map_or_else(String::new, |(news, _)| format!("; and {news} (oracle replies show)"));
     let lapsed = match (sale.has_lapsed_approvals(now), sale.may_be_refunded_by_policy()) {
         (true, true) => {
             "; the question's approvals are over: the sale counts as declined again, and the policy refunds it"
@@ -86,6 +85,24 @@ pub(crate) fn reminder(sale: &mut Sale, now: Timestamp) -> Change<()> {
         (false, _) => "",
     };
     reminded(sale, open, &format!("{what}{lapsed}{written}"), now)
+}
+
+/// What waits on the sale's list of replies, and what is to be done about it. `None` when nothing waits.
+fn waiting_replies(sale: &Sale) -> Option<(&'static str, &'static str)> {
+    let is_report_waiting = sale.waiting_replies().any(|reply| reply.is_report);
+    let is_reply_waiting = sale.waiting_replies().any(|reply| !reply.is_report);
+    match (is_report_waiting, is_reply_waiting) {
+        (false, false) => None,
+        (false, true) => Some(("the customer has written back", "read it (oracle replies show), and settle it")),
+        (true, false) => Some((
+            "a mail to the customer came back",
+            "read the report (oracle replies show), reach the customer, and settle it",
+        )),
+        (true, true) => Some((
+            "the customer has written back and a mail to them came back",
+            "read both (oracle replies show), and settle them",
+        )),
+    }
 }
 
 fn reminded(sale: &mut Sale, open: OpenWork, what: &str, now: Timestamp) -> Change<()> {
@@ -171,7 +188,14 @@ mod tests {
             approvals: Vec::new(),
             approved_at: Some(at(2)),
         };
-        let reply = Reply { message: "m".into(), at: at(4), from_buyer: None, settled_at: None, followup: None };
+        let reply = Reply {
+            message: "m".into(),
+            at: at(4),
+            from_buyer: None,
+            settled_at: None,
+            followup: None,
+            is_report: false,
+        };
         let failed = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
             .with("fulfilment", Fulfilment::Failed { reason: "SAFETY".into(), at: at(3) })
             .with("declined", Some(declined));
@@ -190,14 +214,44 @@ mod tests {
     #[test]
     fn a_reminder_of_other_work_names_the_reply_that_waits_behind_it() {
         let at = Timestamp::from_seconds;
-        let reply = Reply { message: "m".into(), at: at(2), from_buyer: None, settled_at: None, followup: None };
         let held = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
             .with("fulfilment", Fulfilment::InReview { gate: domain::Gate::BeforeCache, at: at(1) });
-        for (mut sale, is_named) in [(held.clone(), false), (held.with("replies", vec![reply]), true)] {
-            let reminder = reminder(&mut sale, at(30 * 24 * 3600));
-            let line = &reminder.effects().unwrap().alerts[0].line;
-            assert!(line.contains("held by the content filter"), "{line}");
-            assert_eq!(line.contains("the customer has written back"), is_named, "{line}");
+        for (waiting, expected) in [
+            (vec![], "refund it"),
+            (vec![message("m", false)], "; and the customer has written back (oracle replies show)"),
+            (vec![message("m", true)], "; and a mail to the customer came back (oracle replies show)"),
+        ] {
+            let line = line_about(held.clone().with("replies", waiting));
+            assert!(line.contains("held by the content filter") && line.ends_with(expected), "{line}");
         }
+    }
+
+    /// A report is not the customer's: an operator who waits for their words would wait for ever.
+    #[test]
+    fn a_mail_that_came_back_is_not_called_a_reply() {
+        let at = Timestamp::from_seconds;
+        let asked = Sale::ordered(SessionId::parse("cs_test_1").unwrap(), at(0))
+            .with("fulfilment", Fulfilment::Unusable { at: at(1) })
+            .with("notice", Mail::Sent { at: at(2) });
+        let settled = |is_report| Reply { settled_at: Some(at(4)), ..message("m", is_report) };
+        for (replies, expected) in [
+            (vec![message("m", true)], "a mail to the customer came back: read the report (oracle replies show)"),
+            (vec![message("m", true), message("n", false)], "the customer has written back and a mail to them came"),
+            (vec![settled(true)], "the mail that asked the customer may have come back: reach them another way"),
+            (vec![settled(true), settled(false)], "the customer has not said what was asked"),
+        ] {
+            let line = line_about(asked.clone().with("replies", replies));
+            assert!(line.contains(&format!(" h: {expected}")), "{line}");
+        }
+    }
+
+    fn message(id: &str, is_report: bool) -> Reply {
+        let at = Timestamp::from_seconds(2);
+        Reply { message: id.into(), at, from_buyer: None, settled_at: None, followup: None, is_report }
+    }
+
+    fn line_about(mut sale: Sale) -> String {
+        let reminder = reminder(&mut sale, Timestamp::from_seconds(30 * 24 * 3600));
+        reminder.effects().unwrap().alerts[0].line.clone()
     }
 }

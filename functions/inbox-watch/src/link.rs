@@ -1,5 +1,5 @@
-//! Finds what a message answers: a reply to a sale's mail is noted on that sale (Silent Drop, GAP-SD-09), and a reply to a
-//! mail about a Bridge is posted in its thread.
+//! Finds what a message answers: a reply to a sale's mail, or the report that it came back, is noted on that sale (Silent
+//! Drop, GAP-SD-09), and a reply to a mail about a Bridge is posted in its thread.
 
 use crate::{alerts::alert, error::WatchError, followup::FollowupOutcome, state::digest, watch::Watch};
 use audit::{Change, Context, FunctionJournal, Noted, sale_events::message_digest};
@@ -70,7 +70,11 @@ impl Watch<'_> {
             let from_buyer = self.is_from_buyer(sale, message, sender);
             let settled_at = (asked.reply == Some(FollowupReply::Ordered)).then_some(now);
             let message = id.to_owned();
-            replied(sale, Reply { message, at: now, from_buyer, settled_at, followup: asked.reply }, now)
+            replied(
+                sale,
+                Reply { message, at: now, from_buyer, settled_at, followup: asked.reply, is_report: false },
+                now,
+            )
         };
         let locale = sale.value.locale().map(str::to_owned);
         let (_, noted) = self.sales().commit(sale, reply).await?.settle().await;
@@ -95,14 +99,17 @@ impl Watch<'_> {
                 return Ok(None);
             }
             let report = |sale: &mut Sale, now| reported(sale, id, now);
-            let (sale, _) = self.sales().commit(sale, report).await?.settle().await;
+            let (sale, is_stored) = self.sales().commit(sale, report).await?.settle().await;
             if sale.value.is_erased() {
                 return Ok(None);
             }
             let reference = sale.value.session_id().reference();
-            format!(
-                "a mail of {reference} may not have arrived: oracle replies show {reference}, and reach its customer"
-            )
+            let read = if is_stored {
+                format!("oracle replies show {reference}")
+            } else {
+                "the sale's list of replies has no room for the report, so read it in the mailbox".to_owned()
+            };
+            format!("a mail of {reference} may not have arrived: {read}, and reach its customer")
         };
         Ok(Some(alert(Severity::Warn, self.now(), "DELIVERY_REPORT", &digest(id), &detail)))
     }
@@ -156,15 +163,21 @@ impl Watch<'_> {
     }
 }
 
-/// Puts a report on its sale's list of replies, unless one waits there. Anybody can write a report, so reports have the room
-/// of one reply: those of a customer are kept beside it.
-fn reported(sale: &mut Sale, id: &str, now: Timestamp) -> Change<()> {
+/// Puts a report on its sale's list of replies, unless a message waits there, and returns whether the list has it. Anybody
+/// can write a report, so reports have the room of one reply: those of a customer are kept beside it.
+fn reported(sale: &mut Sale, id: &str, now: Timestamp) -> Change<bool> {
+    // A run that stopped before its alert may have stored it.
+    if sale.replies().iter().any(|known| known.message == id) {
+        return Change::nothing(true);
+    }
     if sale.waiting_replies().next().is_some() {
-        return Change::nothing(());
+        return Change::nothing(false);
     }
     let (message, from_buyer) = (id.to_owned(), Some(false));
-    let report = Reply { message, at: now, from_buyer, settled_at: None, followup: None };
-    sale.replied(report).map_or_else(|_| Change::nothing(()), |event| Change::of(&event, &Context::at(now), ()))
+    let report = Reply { message, at: now, from_buyer, settled_at: None, followup: None, is_report: true };
+    let Ok(event) = sale.replied(report) else { return Change::nothing(false) };
+    let is_stored = matches!(event, Event::Replied { kept: true, .. });
+    Change::of(&event, &Context::at(now), is_stored)
 }
 
 /// Records a reply on its sale, once, and returns whether the sale's list has it. A reply that ordered a follow-up needs

@@ -223,7 +223,8 @@ fn every_record_is_written_as_it_was() {
             currency: None,
             error: Some("declined".to_owned()),
         },
-        Body::CustomerReply { message: "0123456789abcdef".to_owned(), from_buyer: None },
+        Body::CustomerReply { message: "0123456789abcdef".to_owned(), from_buyer: None, is_report: false },
+        Body::CustomerReply { message: "0123456789abcdef".to_owned(), from_buyer: Some(false), is_report: true },
         Body::AmountDiffers { amount_total: Some(1), currency: None, price: 500 },
         Body::AuthorityEvaluated { details: json!({}) },
     ];

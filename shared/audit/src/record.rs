@@ -240,12 +240,16 @@ pub enum Body {
         #[serde(rename = "told_by")]
         reported_by: ReportedBy,
     },
-    /// The customer has replied to one of the sale's mails (Silent Drop, GAP-SD-09). The text stays in the mailbox.
+    /// The customer has replied to one of the sale's mails (Silent Drop, GAP-SD-09), or one of them came back. The text
+    /// stays in the mailbox.
     CustomerReply {
         /// The first 16 hexadecimal digits of the SHA-256 of the mailbox's id of the message.
         message: String,
         /// Whether it came from the address that the sale's mails went to; `None` if there was no such address.
         from_buyer: Option<bool>,
+        /// Whether it is a mail system's report that one of the mails came back, and not the customer's.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_report: bool,
     },
     /// All data of the sale was removed. The log keeps the sale's records: they contain no text and no address.
     Erasure {

@@ -240,10 +240,11 @@ pub fn records(event: &Event, context: &Context) -> Vec<Record> {
             let record = |letter: &Letter| context.operator(operator, format!("{action}: {}", letter.as_str()));
             records.extend(letters.iter().map(record));
         }
-        Event::Replied { reply, .. } => records.push(
-            context
-                .record(Body::CustomerReply { message: message_digest(&reply.message), from_buyer: reply.from_buyer }),
-        ),
+        Event::Replied { reply, .. } => records.push(context.record(Body::CustomerReply {
+            message: message_digest(&reply.message),
+            from_buyer: reply.from_buyer,
+            is_report: reply.is_report,
+        })),
         Event::Erased(operator) => records.push(context.operator(operator, "erase")),
         Event::ErasureFinished => {
             let removed = Store::ALL.map(Store::as_str).to_vec();

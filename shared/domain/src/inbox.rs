@@ -199,7 +199,7 @@ pub struct Correspondence {
     pub text: String,
 }
 
-/// A customer's reply to one of a sale's mails.
+/// A customer's reply to one of a sale's mails, or a report that one of them came back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The mailbox's id of the message, by which its text is fetched for reading.
@@ -214,6 +214,9 @@ pub struct Reply {
     /// Its result as a follow-up; `None` when it was not one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followup: Option<FollowupReply>,
+    /// Whether it is a mail system's report about a mail that came back; reports stored before this field lack it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_report: bool,
 }
 
 /// The result of a customer's follow-up by mail. It decides which mail answers it.

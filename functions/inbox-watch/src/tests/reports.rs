@@ -34,7 +34,11 @@ fn a_returned_mail_puts_its_sale_on_the_list_and_alerts_and_is_not_answered() {
     assert_eq!(waiting(&world), [("m1".to_owned(), Some(false))]);
     let work = world.state().sales[&session()].0.open_work().map(|open| open.work);
     assert_eq!(work, Some(Work::Reply));
-    assert_eq!(warnings_with(&world, "a mail of c3D4e5F6 may not have arrived"), 1);
+    assert!(world.state().sales[&session()].0.replies()[0].is_report);
+    let records = world.state().records();
+    let record = records.iter().find(|record| record["event"] == "customer_reply").unwrap();
+    assert_eq!(record["is_report"], true);
+    assert_eq!(warnings_with(&world, "a mail of c3D4e5F6 may not have arrived: oracle replies show c3D4e5F6"), 1);
     assert_eq!((outcomes(&world), announced_and_sent(&world)), (vec!["delivery_report".to_owned()], (1, 0)));
     assert!(!is_inquiry(&world, "m1") && saved_state(&world).at_hand.is_empty());
 }
@@ -51,6 +55,8 @@ fn further_reports_alert_and_add_nothing_to_the_sale() {
     let waiting: Vec<String> = waiting(&world).into_iter().map(|(message, _)| message).collect();
     assert_eq!(waiting, ["m1", "m8"]);
     assert_eq!(warnings_with(&world, "may not have arrived"), 7);
+    assert_eq!(warnings_with(&world, "oracle replies show c3D4e5F6"), 1);
+    assert_eq!(warnings_with(&world, "may not have arrived: the sale's list of replies has no room for the report"), 6);
     assert_eq!(announced_and_sent(&world).1, 0, "no mail is sent: no sender is confirmed");
 }
 
@@ -89,7 +95,8 @@ fn whatever_breaks_a_returned_mail_is_alerted_and_on_the_list_once() {
         assert_eq!(waiting(&world).len(), 1, "{what}");
         // An alert that cannot be raised is logged.
         let state = world.state();
-        let said = |alert: &domain::Alert| alert.line.contains("a mail of c3D4e5F6 may not have arrived");
+        let words = "a mail of c3D4e5F6 may not have arrived: oracle replies show c3D4e5F6";
+        let said = |alert: &domain::Alert| alert.line.contains(words);
         assert!(state.alerts.iter().chain(&state.logged_alerts).any(said), "{what}");
         drop(state);
         assert_eq!((outcomes(&world), announced_and_sent(&world).1), (vec!["delivery_report".to_owned()], 0), "{what}");

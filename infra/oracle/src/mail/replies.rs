@@ -23,7 +23,8 @@ pub(crate) enum RepliesCommand {
     /// List the sales whose customers have written back, or whose mails came back.
     #[command(after_help = "Example:\n  oracle replies list")]
     List(Target),
-    /// Show what a customer has written, fetched from the mailbox; nothing of it is kept.
+    /// Show what a customer has written, or the report of a mail that came back, fetched from the mailbox; nothing of it
+    /// is kept.
     ///
     /// Says whether a reply came from the address that the sale's mails went to.
     #[command(
@@ -90,6 +91,7 @@ fn as_json(shown: &ShownReply) -> serde_json::Value {
         "reply": replies::name(&shown.reply),
         "at": shown.reply.at.to_iso(),
         "from_buyer": shown.reply.from_buyer,
+        "is_report": shown.reply.is_report,
         "followup": shown.reply.followup,
         "sender": says.map(|says| &says.sender),
         "subject": says.map(|says| &says.subject),
@@ -102,6 +104,7 @@ fn for_people(shown: &[ShownReply]) -> String {
     let mut text = String::new();
     for ShownReply { reply, says } in shown {
         let who = match reply.from_buyer {
+            _ if reply.is_report => "a report that a mail came back (anybody can write one), not the customer's reply",
             Some(true) => "from the buyer's address",
             Some(false) => "NOT from the buyer's address",
             None => "the buyer's address is not known",
@@ -163,7 +166,14 @@ mod tests {
     #[test]
     fn a_reply_cannot_move_the_terminals_cursor_and_says_who_wrote() {
         let at = Timestamp::from_seconds(0);
-        let reply = Reply { message: "m".into(), at, from_buyer: Some(false), settled_at: None, followup: None };
+        let reply = Reply {
+            message: "m".into(),
+            at,
+            from_buyer: Some(false),
+            settled_at: None,
+            followup: None,
+            is_report: false,
+        };
         let says = Correspondence {
             sender: "x@example.com".into(),
             subject: "Re: a\u{1b}[2Jb".into(),
@@ -177,6 +187,10 @@ mod tests {
                 says: Ok(None),
             },
         ]);
+        let returned = ShownReply { reply: Reply { is_report: true, ..reply.clone() }, says: Ok(None) };
+        assert_eq!(as_json(&returned)["is_report"], true);
+        let report = for_people(&[returned]);
+        assert!(report.contains("a report that a mail came back") && !report.contains("buyer"), "{report}");
         assert!(text.starts_with(&replies::name(&reply)), "{text}");
         assert!(text.contains("NOT from the buyer") && text.contains("\n  one\n  two\n"), "{text}");
         assert_eq!(text.matches("the follow-up was used before").count(), 1, "{text}");

@@ -132,7 +132,8 @@ mod tests {
         assert!(question(&sessions, None, &[]).starts_with("Order the verdicts of 2 sales again"));
         assert!(question(&sessions[..1], None, &[]).starts_with("Order the verdict of cs_1 again"));
         let at = domain::Timestamp::from_seconds(0);
-        let reply = Reply { message: "m".into(), at, from_buyer: None, settled_at: None, followup: None };
+        let reply =
+            Reply { message: "m".into(), at, from_buyer: None, settled_at: None, followup: None, is_report: false };
         let settles = question(&sessions[..1], None, &[reply]);
         assert!(settles.ends_with(", and settle 1 reply (1970-01-01 00:00 UTC)?"), "{settles}");
     }

@@ -96,7 +96,8 @@ fn state(overview: &Overview) -> Vec<(&'static str, String)> {
     }
     if !sale.replies().is_empty() {
         let waiting = sale.waiting_replies().count();
-        lines.push(("replies", format!("{waiting} waiting, {} settled", sale.replies().len() - waiting)));
+        let returned = if sale.replies().iter().any(|reply| reply.is_report) { ", with a returned mail" } else { "" };
+        lines.push(("replies", format!("{waiting} waiting, {} settled{returned}", sale.replies().len() - waiting)));
     }
     lines.push(match &overview.open {
         Some(open) => ("open", format!("{}, due {}", open.work.as_str(), minute(&open.due.to_iso()))),

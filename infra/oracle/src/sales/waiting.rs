@@ -60,11 +60,16 @@ pub(crate) fn replies(deployed: &Deployed, sessions: &[SessionId]) -> Result<Vec
     })
 }
 
-/// How many replies there are, and when they came: `2 replies (2026-11-29 10:03, 2026-11-29 12:40 UTC)`.
+/// How many replies there are, and when they came: `2 replies (2026-11-29 10:03, 2026-11-29 12:40 UTC)`. Names those that
+/// are reports of mails that came back.
 pub(crate) fn count(replies: &[Reply]) -> String {
     let times: Vec<_> = replies.iter().map(|reply| minute(&reply.at.to_iso())).collect();
     let word = if replies.len() == 1 { "reply" } else { "replies" };
-    format!("{} {word} ({} UTC)", replies.len(), times.join(", "))
+    let returned = match replies.iter().filter(|reply| reply.is_report).count() {
+        0 => String::new(),
+        reports => format!("; returned mails: {reports}"),
+    };
+    format!("{} {word} ({} UTC{returned})", replies.len(), times.join(", "))
 }
 
 #[cfg(test)]
@@ -106,8 +111,11 @@ mod tests {
             from_buyer: None,
             settled_at: None,
             followup: None,
+            is_report: false,
         };
         assert_eq!(count(&[reply(0)]), "1 reply (1970-01-01 00:00 UTC)");
         assert_eq!(count(&[reply(0), reply(60)]), "2 replies (1970-01-01 00:00, 1970-01-01 00:01 UTC)");
+        let report = Reply { is_report: true, ..reply(0) };
+        assert_eq!(count(&[report]), "1 reply (1970-01-01 00:00 UTC; returned mails: 1)");
     }
 }

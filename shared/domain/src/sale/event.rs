@@ -242,7 +242,7 @@ pub enum Event {
     Redriven(Operator, Vec<Letter>),
     /// An operator recorded the outcome of mails whose outcome was unknown.
     MailsSettled(Operator, Vec<Letter>, MailOutcome),
-    /// The customer replied to a mail.
+    /// The customer replied to a mail, or a mail came back.
     Replied {
         /// The reply.
         reply: Reply,

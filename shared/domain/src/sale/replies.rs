@@ -1,4 +1,4 @@
-//! Customers' replies to mails.
+//! Customers' replies to mails, and the reports of mails that came back.
 
 use super::{Event, Fulfilment, Part, Refused, Sale};
 use crate::{
@@ -33,6 +33,13 @@ impl Sale {
     /// The replies that wait for an operator, oldest first.
     pub fn waiting_replies(&self) -> impl Iterator<Item = &Reply> {
         self.replies.iter().filter(|reply| reply.settled_at.is_none())
+    }
+
+    /// Whether a mail came back and the customer never replied: they may have got no mail. Settled reports count, because
+    /// settling one does not reach the customer.
+    #[must_use]
+    pub fn may_be_unreached(&self) -> bool {
+        !self.replies.is_empty() && self.replies.iter().all(|reply| reply.is_report)
     }
 
     /// Records that an operator has settled all waiting replies.

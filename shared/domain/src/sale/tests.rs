@@ -292,5 +292,6 @@ fn a_drop_records_the_tier_and_the_tag_and_forgets_neither() {
 }
 
 fn reply(number: usize) -> Reply {
-    Reply { message: format!("m{number}"), at: at(1), from_buyer: None, settled_at: None, followup: None }
+    let message = format!("m{number}");
+    Reply { message, at: at(1), from_buyer: None, settled_at: None, followup: None, is_report: false }
 }

@@ -146,7 +146,7 @@ fn row(sale: &Sale, now: Timestamp) -> Option<Row> {
     })
 }
 
-/// The sales with unread replies of the customer, whatever other work they have.
+/// The sales with unread replies or reports of returned mails, whatever other work they have.
 ///
 /// # Errors
 /// [`StorageError`].
@@ -166,11 +166,16 @@ pub async fn replied(ports: Ports<'_>, now: Timestamp) -> Result<Vec<Row>, Stora
 fn detail(sale: &Sale, work: Work, now: Timestamp) -> String {
     let detail = detail_of(sale, work, now);
     let detail = if sale.is_followup() { format!("follow-up: {detail}") } else { detail };
-    match sale.waiting_replies().count() {
-        0 => detail,
-        1 => format!("1 reply; {detail}"),
-        more => format!("{more} replies; {detail}"),
-    }
+    let reports = sale.waiting_replies().filter(|reply| reply.is_report).count();
+    let waiting = [
+        counted(sale.waiting_replies().count() - reports, "reply", "replies"),
+        counted(reports, "returned mail", "returned mails"),
+    ];
+    waiting.into_iter().flatten().chain([detail]).collect::<Vec<_>>().join("; ")
+}
+
+fn counted(count: usize, one: &str, more: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { more }))
 }
 
 fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
@@ -194,7 +199,8 @@ fn detail_of(sale: &Sale, work: Work, now: Timestamp) -> String {
         Fulfilment::InReview { gate, .. } => format!("held at gate {gate}"),
         Fulfilment::Failed { reason, .. } => reason.clone(),
         Fulfilment::Unusable { .. } if matches!(sale.notice(), Mail::Sent { .. }) => {
-            "the customer was asked".to_owned()
+            let returned = if sale.may_be_unreached() { ", and a mail came back" } else { "" };
+            format!("the customer was asked{returned}")
         }
         Fulfilment::Unusable { .. } => format!("the customer was not asked: mail {}", mail_state(sale.notice())),
         Fulfilment::Erased { .. } => "decided: what is kept is removed once more".to_owned(),
@@ -349,9 +355,36 @@ mod tests {
     }
 
     #[test]
+    fn a_returned_mail_is_not_counted_as_a_reply() {
+        let message = |id: &str, is_report| {
+            let message = id.to_owned();
+            Reply { message, at: at(-7), from_buyer: Some(false), settled_at: None, followup: None, is_report }
+        };
+        let unusable = || sale().with("fulfilment", Fulfilment::Unusable { at: at(-100) });
+        let asked = |replies| unusable().with("notice", Mail::Sent { at: at(-90) }).with("replies", replies);
+        let settled = Reply { settled_at: Some(at(-5)), ..message("m", true) };
+        for (replies, expected) in [
+            (vec![message("m", true)], "1 returned mail; the customer was asked, and a mail came back"),
+            (vec![message("m", true), message("n", false)], "1 reply; 1 returned mail; the customer was asked"),
+            (vec![settled], "the customer was asked, and a mail came back"),
+        ] {
+            let waiting = replies.iter().filter(|reply| reply.settled_at.is_none()).count();
+            let row = row(&asked(replies), at(0)).unwrap();
+            assert_eq!((row.detail.as_str(), row.replies), (expected, waiting));
+        }
+    }
+
+    #[test]
     fn a_reply_is_found_in_every_state_of_its_sale() {
         let reply = || {
-            vec![Reply { message: "m".into(), at: at(-70), from_buyer: Some(true), settled_at: None, followup: None }]
+            vec![Reply {
+                message: "m".into(),
+                at: at(-70),
+                from_buyer: Some(true),
+                settled_at: None,
+                followup: None,
+                is_report: false,
+            }]
         };
         let unusable = Fulfilment::Unusable { at: at(-100) };
         let world = world_of([

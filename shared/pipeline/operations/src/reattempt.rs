@@ -224,7 +224,14 @@ mod tests {
     }
 
     fn reply(message: &str) -> Reply {
-        Reply { message: message.into(), at: at(-50), from_buyer: None, settled_at: None, followup: None }
+        Reply {
+            message: message.into(),
+            at: at(-50),
+            from_buyer: None,
+            settled_at: None,
+            followup: None,
+            is_report: false,
+        }
     }
 
     fn read(replies: &[Reply]) -> Vec<String> {

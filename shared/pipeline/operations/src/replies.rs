@@ -107,6 +107,7 @@ mod tests {
             from_buyer: Some(true),
             settled_at: None,
             followup: None,
+            is_report: false,
         };
         sale().with("replies", vec![reply("m1"), reply("m2")])
     }

@@ -173,7 +173,14 @@ pub(super) fn replied() -> Transcript {
     let at = sale.sim.now();
     let from_buyer = [Some(true), None];
     for (number, from_buyer) in from_buyer.into_iter().enumerate() {
-        let reply = Reply { message: format!("message-{number}"), at, from_buyer, settled_at: None, followup: None };
+        let reply = Reply {
+            message: format!("message-{number}"),
+            at,
+            from_buyer,
+            settled_at: None,
+            followup: None,
+            is_report: false,
+        };
         sale.sim.world.state().sales.values_mut().for_each(|(sale, version)| {
             sale.replied(reply.clone()).unwrap();
             *version += 1;

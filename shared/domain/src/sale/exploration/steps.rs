@@ -248,8 +248,15 @@ pub(super) fn steps() -> Vec<Step> {
         step("chase_refused", Deadlines, &[Attention], |sale| sale.chase_refused(NOW).is_ok()),
         step("remind", Deadlines, &[Attention], |sale| sale.remind(NOW).is_ok()),
         step("replied", Inbox, &[Attention], |sale| {
-            sale.replied(Reply { message: "m".into(), at: NOW, from_buyer: None, settled_at: None, followup: None })
-                .is_ok()
+            sale.replied(Reply {
+                message: "m".into(),
+                at: NOW,
+                from_buyer: None,
+                settled_at: None,
+                followup: None,
+                is_report: false,
+            })
+            .is_ok()
         }),
         step("trail_mut (records)", Journal, &[Attention], |sale| {
             if !sale.trail().is_published() {

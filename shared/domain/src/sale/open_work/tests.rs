@@ -203,7 +203,14 @@ fn money_that_is_to_go_back_comes_first_and_money_that_went_back_ends_it() {
 /// Silent Drop, failure mode 6: a customer whose reply is not read would wait for ever.
 #[test]
 fn a_reply_waits_for_a_human_until_it_is_settled() {
-    let reply = Reply { message: "m".into(), at: at(100), from_buyer: Some(true), settled_at: None, followup: None };
+    let reply = Reply {
+        message: "m".into(),
+        at: at(100),
+        from_buyer: Some(true),
+        settled_at: None,
+        followup: None,
+        is_report: false,
+    };
     let mut replied = Sale { replies: vec![reply], ..delivered() };
     assert_eq!(open(&replied), Some((Work::Reply, 100 + 24 * HOUR)));
     let asked =

@@ -58,7 +58,8 @@ fn the_mail_after_a_disclosure_goes_whatever_becomes_of_the_money() {
     assert!(!served.gives_money_back());
     served.refund_letter = Mail::Dead { at: at(2), progress: Progress::default() };
     assert_eq!(served.open_work().map(|open| open.work), Some(Work::DeadLetter));
-    let reply = Reply { message: "m".into(), at: at(2), from_buyer: None, settled_at: None, followup: None };
+    let reply =
+        Reply { message: "m".into(), at: at(2), from_buyer: None, settled_at: None, followup: None, is_report: false };
     let answered = Sale { replies: vec![reply], ..served.clone() };
     assert_eq!(answered.open_work().map(|open| open.work), Some(Work::Reply), "on the list of replies");
     served.refund_letter = Mail::Sent { at: at(2) };
@@ -124,6 +125,19 @@ fn the_mail_of_a_drop_is_recorded_only_after_the_drop() {
     assert_eq!(refunded.notice_ordered(), refused("not ordered"));
     assert_eq!(sale.notice_ordered(), Ok(()));
     assert_eq!(sale.notice_ordered(), refused("ordered"));
+}
+
+/// Rows without the flag, as they were stored before it, are replies, and a reply's row has no flag.
+#[test]
+fn a_report_says_that_it_is_no_reply_of_the_customer() {
+    let stored = serde_json::to_value(reply(1)).unwrap();
+    assert_eq!(stored.get("is_report"), None);
+    assert_eq!(serde_json::from_value::<Reply>(stored).unwrap(), reply(1));
+    let report = Reply { is_report: true, settled_at: Some(at(2)), ..reply(2) };
+    assert_eq!(serde_json::from_value::<Reply>(serde_json::to_value(&report).unwrap()).unwrap(), report);
+    let unreached = |replies| Sale { replies, ..sale() }.may_be_unreached();
+    assert!(unreached(vec![report.clone()]));
+    assert!(!unreached(vec![report, reply(1)]) && !unreached(Vec::new()));
 }
 
 #[test]

@@ -90,6 +90,7 @@ fn hashed() -> Sale {
         from_buyer: Some(true),
         settled_at: None,
         followup: None,
+        is_report: false,
     };
     sale().with("query_hash", "abc").with("email_tag", "v1:def").with("replies", vec![reply])
 }
