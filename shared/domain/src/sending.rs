@@ -131,6 +131,9 @@ mod tests {
         async fn discard_draft(&self, _draft: &Draft) -> Result<(), MailError> {
             panic!("nothing is removed here")
         }
+        fn can_be_probed(&self) -> bool {
+            true
+        }
     }
 
     /// The outcome of these answers; all of them must be used up.

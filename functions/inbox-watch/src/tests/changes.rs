@@ -72,6 +72,9 @@ impl Mailbox for Watched<'_> {
         self.changes("discard", draft);
         self.world.discard_draft(draft).await
     }
+    fn can_be_probed(&self) -> bool {
+        self.world.can_be_probed()
+    }
 }
 
 /// Inbox Watch, invariant 8, with any fault: only our own drafts are sent or removed, never a message of the inbox.

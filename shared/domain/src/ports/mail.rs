@@ -117,10 +117,9 @@ pub trait Mailbox: Send + Sync {
     async fn was_sent(&self, draft: &Draft) -> Result<bool, MailError>;
     /// Removes a draft that will not be sent.
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError>;
-    /// Whether it can be asked whether it answers, without a mail ([`crate::sending::answers`]).
-    fn can_be_probed(&self) -> bool {
-        true
-    }
+    /// Whether it can be asked whether it answers, without a mail ([`crate::sending::answers`]). It has no default, which a
+    /// wrapper could forget to replace by the answer of the mailbox in it.
+    fn can_be_probed(&self) -> bool;
 }
 
 /// A service that sends mails and keeps none. It has no idempotency key: a mail that is handed over twice is sent twice.

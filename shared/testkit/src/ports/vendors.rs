@@ -276,4 +276,8 @@ impl Mailbox for World {
         let write = self.boundary("mailbox.discard_draft", |state| drop(state.drafts.remove(&draft.id)));
         write.await.map_err(|_| MailError::Unavailable(503))
     }
+
+    fn can_be_probed(&self) -> bool {
+        true
+    }
 }

@@ -432,6 +432,10 @@ impl Mailbox for Client {
             Err(error) => Err(error),
         }
     }
+
+    fn can_be_probed(&self) -> bool {
+        true
+    }
 }
 
 /// Interprets a failed connection. Before it was established, nothing was sent; afterwards, a change may have been

@@ -132,6 +132,10 @@ impl Mailbox for LazyClient {
     async fn discard_draft(&self, draft: &Draft) -> Result<(), MailError> {
         self.call(|client| async move { client.discard_draft(draft).await }).await
     }
+
+    fn can_be_probed(&self) -> bool {
+        true
+    }
 }
 
 #[async_trait]
