@@ -39,7 +39,7 @@ pub(crate) enum QuarantineCommand {
     List(Target),
     /// Print what is held of a sale: customer content, do not share it.
     #[command(
-        after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq .payload\n\nExit code 1: nothing is held."
+        after_help = "Example:\n  oracle quarantine show cs_live_abc123 --json | jq '.payloads[].payload'\n\nExit code 1: nothing is held."
     )]
     Show(NamedSale),
     /// Approve held verdicts and mails unchanged, if today's content filter passes them.
@@ -94,21 +94,31 @@ fn show(one: &NamedSale) -> Result<Ended, CommandError> {
     })?;
     // A stack whose deployment is older than this output may have the switch off. The parameter's default is on.
     let is_refund_on = deployed.output("QuarantineAutoRefund").is_none_or(|switch| switch == "on");
-    for payload in &held {
-        // A payload that is not JSON is printed unchanged.
-        let payload: Value = serde_json::from_str(payload).unwrap_or_else(|_| payload.as_str().into());
-        if one.target.json {
-            output::print_json(&payload)?;
-        } else {
-            let meaning = meaning(&payload, sale.as_ref(), is_refund_on);
-            output::print(&output::wrapped(&meaning, 0, output::width()))?;
-            output::print(&format!("{}\n\n", customer_text::visible(&serde_json::to_string_pretty(&payload)?)))?;
-        }
-    }
-    if held.is_empty() && !one.target.json {
-        output::print("no held payload of this sale is stored (payloads expire after 90 days)\n")?;
-    }
+    let payloads = parsed(&held);
+    let text = || for_people(&payloads, sale.as_ref(), is_refund_on, output::width());
+    output::print_answer(one.target.json, &as_json(&session, &payloads), text)?;
     Ok(if held.is_empty() { Ended::Nothing } else { Ended::Done })
+}
+
+/// The stored payloads. One that is not JSON is shown unchanged.
+fn parsed(held: &[String]) -> Vec<Value> {
+    held.iter().map(|payload| serde_json::from_str(payload).unwrap_or_else(|_| payload.as_str().into())).collect()
+}
+
+/// One document, whatever the number of payloads, so that a program can read the whole output at once.
+fn as_json(session: &SessionId, payloads: &[Value]) -> Value {
+    json!({ "session_id": session, "payloads": payloads })
+}
+
+fn for_people(payloads: &[Value], sale: Option<&Sale>, is_refund_on: bool, width: usize) -> String {
+    if payloads.is_empty() {
+        return "no held payload of this sale is stored (payloads expire after 90 days)\n".to_owned();
+    }
+    let text = |payload: &Value| {
+        let meaning = output::wrapped(&meaning(payload, sale, is_refund_on), 0, width);
+        format!("{meaning}{}\n\n", customer_text::visible(&format!("{payload:#}")))
+    };
+    payloads.iter().map(text).collect()
 }
 
 /// A line on a stored payload and the possible decisions. The quarantine also stores payloads of holds that have ended.
@@ -266,6 +276,18 @@ mod tests {
         assert!(promises(&sale, true));
         assert!(!promises(&sale, false), "QuarantineAutoRefund=off");
         assert!(!promises(&sale.with("given", true), true), "nothing was paid");
+    }
+
+    #[test]
+    fn all_payloads_are_in_one_document() {
+        let (payload, sale) = held();
+        let payloads = parsed(&[payload.to_string(), "not JSON".to_owned()]);
+        let shown = as_json(sale.session_id(), &payloads);
+        assert_eq!(shown, json!({ "session_id": "cs_test_1", "payloads": [payload, "not JSON"] }));
+        assert_eq!(as_json(sale.session_id(), &[]), json!({ "session_id": "cs_test_1", "payloads": [] }));
+        let text = for_people(&payloads, Some(&sale), true, 120);
+        assert!(text.contains("It waits for a decision") && text.contains("\"not JSON\""), "{text}");
+        assert!(for_people(&[], Some(&sale), true, 120).starts_with("no held payload"));
     }
 
     fn held() -> (Value, Sale) {

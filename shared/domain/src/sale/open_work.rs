@@ -44,7 +44,7 @@ crate::enum_with_words! {
         RefundFailed = "refund_failed",
         /// Stripe waits for an answer to a dispute or an inquiry: an operator gives it at Stripe.
         Dispute = "dispute",
-        /// The customer has replied to a mail: an operator reads and handles the reply.
+        /// The customer has replied to a mail, or one came back: an operator reads and handles the message.
         Reply = "reply",
         /// It was erased before its verdict was delivered, and the money is still here: an operator refunds.
         Owed = "owed",
