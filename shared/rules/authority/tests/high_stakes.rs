@@ -107,3 +107,47 @@ fn a_transaction_names_the_identity_that_is_not_verified() {
     );
     assert!(evaluation.questions().is_empty(), "no answer of the customer verifies it");
 }
+
+/// What somebody reports is an emergency, and the same words about a business are not.
+#[test]
+fn an_emergency_in_few_words_is_one_and_its_twin_is_sold() {
+    for text in [
+        "28 weeks, tightening every five minutes since lunch and something wet. Drive to work or not?",
+        "I'm 31 weeks pregnant with cramps every 4 minutes, should I finish my shift?",
+        "Dog ate it and now so did the kid, rat bait, the green blocks. The kid ate the rat bait too.",
+        "My son swallowed slug pellets, what now?",
+        "We've a lad down the silo who's stopped replying on the radio.",
+        "Our worker fell into the grain bin and is not moving, who goes in?",
+        "My 3yo has pushed a marble up her nose and now she's breathing funny.",
+        "Our toddler drank bleach",
+        "My baby swallowed rat poison, milk?",
+    ] {
+        assert!(evaluate(text, None).is_emergency(), "{text}");
+    }
+    for text in [
+        "We've been open for 28 weeks, and we tighten every bolt of the ride every five minutes. Too often?",
+        "Our pregnancy app sends a tip every 5 minutes in week 28. Too many?",
+        "Should we sell rat bait in green blocks or slug pellets in bags?",
+        "Our sales fell into a silo mentality. Is a shared dashboard the way out?",
+        "Should we store the wheat in a silo or a grain bin this year?",
+        "Is a marble on the nose of our mascot too much for the logo?",
+        "Should our toddler brand avoid bleach in its cotton?",
+        "Should our fleet of lorries get power steering next year?",
+        "I catch myself steering meetings towards price. Should our sales lead run them?",
+    ] {
+        let state = evaluate(text, None).state();
+        assert!(matches!(state, State::Authorized | State::NarrativeOnly), "{text}: {state:?}");
+    }
+    for text in ["Our toddler drank bleach", "My baby swallowed rat poison, milk?"] {
+        assert!(!evaluate(text, None).is_crisis(), "{text}");
+    }
+    // A disclosure stays one, whatever is beside it.
+    for text in [
+        "I drank bleach.",
+        "Baby, I drank bleach.",
+        "My toddler drank bleach once. Now I'm going to drink bleach.",
+        "Tell my baby I swallowed poison.",
+    ] {
+        assert!(evaluate(text, None).is_crisis(), "{text}");
+    }
+}
