@@ -21,7 +21,7 @@ pub fn escalated(details: &Value) -> Option<&Value> {
 
 /// The alert about a record with these details that the log may not get: it is left out, or its save failed, which may
 /// have been the reply alone. `None` if the record is not escalated. Without the record nothing raises the alarm, and no
-/// list shows the reason or who has to see it. `subject` names the record's stream or function.
+/// list shows the reason or who has to see it. `subject` names the record's stream, the function, the sale or the customer.
 #[must_use]
 pub(crate) fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -> Option<Alert> {
     let evaluation = escalated(details)?;
@@ -34,7 +34,7 @@ pub(crate) fn alert_unrecorded(details: &Value, subject: &str, now: Timestamp) -
 }
 
 /// Counts an evaluation whose record may not have been saved, and raises the alert about it, if it is escalated.
-/// `subject` names the function or the customer.
+/// `subject` names the function, the sale or the customer.
 pub async fn report_unrecorded(
     alerts: &dyn Alerts,
     meter: &dyn Meter,

@@ -99,7 +99,7 @@ async fn look(letters: Letters<'_>, who: &SubscriberId) -> Result<(), NotHandled
         // The mailbox refuses this mail for good.
         Err(NotHandled::Mailbox(MailError::Rejected)) => false,
         Err(NotHandled::Mailbox(_)) if is_old => false,
-        Err(error @ NotHandled::Mailbox(_)) => {
+        Err(error @ NotHandled::Mailbox(_)) if letter.tried_at().is_none() => {
             record_try(ports, who, &letter).await?;
             return Err(error);
         }

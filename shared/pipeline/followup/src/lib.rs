@@ -148,7 +148,8 @@ async fn order_again(ports: Ports<'_>, known: Versioned<Sale>, ordered_by: Order
 
 /// Records that the authority gate declines a follow-up, in the stream of the sale that includes it. The record has no
 /// hash of the text: it may be a short disclosure, which could be guessed. The answer to the customer does not depend on
-/// the record; operators are alerted if its save fails. The verdict function records the evaluation of a follow-up that is ordered.
+/// the record; operators are alerted if its save fails. The verdict function records the evaluation of a follow-up that
+/// is ordered.
 async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation, ordered_by: OrderedBy) {
     let session_id = sale.value.session_id().clone();
     let decline = |sale: &mut Sale, now| {
@@ -166,7 +167,7 @@ async fn record(ports: Ports<'_>, sale: Versioned<Sale>, evaluation: &Evaluation
             let alert = Alert::event("ORACLE-FOLLOWUP", Severity::Error, now, "RECORD", &session_id, detail);
             let alerts = ports.journal.alerts;
             alerts.raise(alert).await;
-            audit::report_unrecorded(alerts, ports.meter, &evaluation.envelope(), session_id.prefix(), now).await;
+            audit::report_unrecorded(alerts, ports.meter, &evaluation.envelope(), session_id.reference(), now).await;
         }
     }
 }
