@@ -134,19 +134,25 @@ fn an_emergency_in_few_words_is_one_and_its_twin_is_sold() {
         "Should our toddler brand avoid bleach in its cotton?",
         "Should our fleet of lorries get power steering next year?",
         "I catch myself steering meetings towards price. Should our sales lead run them?",
+        "I catch myself drifting toward traffic instead of conversions. Is that the wrong metric?",
+        "How do I break down the silo between sales and support? Would a shared dashboard help?",
+        "I marked down my trench coats. Should I move them out before spring?",
+        "Our worker took three cans of paint home. Fire or warn?",
+        "After six weeks of skin tightening every night for 10 minutes, can I post photos of our device?",
+        "The mice ate the mouse bait I put out, but they keep coming back. Should I sell traps?",
+        "My plush bear has a button in the nose. Is felt better for the brand?",
+        "She stuck up her nose at my blue packaging. Should I change it?",
     ] {
         let state = evaluate(text, None).state();
         assert!(matches!(state, State::Authorized | State::NarrativeOnly), "{text}: {state:?}");
     }
-    for text in ["Our toddler drank bleach", "My baby swallowed rat poison, milk?"] {
-        assert!(!evaluate(text, None).is_crisis(), "{text}");
-    }
     // A disclosure stays one, whatever is beside it.
     for text in [
         "I drank bleach.",
-        "Baby, I drank bleach.",
-        "My toddler drank bleach once. Now I'm going to drink bleach.",
+        "Sorry baby, drank bleach.",
+        "My sister, who has a toddler, drank bleach.",
         "Tell my baby I swallowed poison.",
+        "A two-year-old swallowed poison in the shop. Are we liable?",
     ] {
         assert!(evaluate(text, None).is_crisis(), "{text}");
     }
