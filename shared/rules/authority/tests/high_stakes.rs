@@ -108,7 +108,7 @@ fn a_transaction_names_the_identity_that_is_not_verified() {
     assert!(evaluation.questions().is_empty(), "no answer of the customer verifies it");
 }
 
-/// What somebody reports is an emergency, and the same words about a business are not.
+/// A danger that is reported in a few words is an emergency. The same words about a business are sold.
 #[test]
 fn an_emergency_in_few_words_is_one_and_its_twin_is_sold() {
     for text in [
